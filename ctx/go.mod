@@ -1,0 +1,3 @@
+module cortexfs.org/ctx
+
+go 1.26

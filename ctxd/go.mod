@@ -1,0 +1,3 @@
+module cortexfs.org/ctxd
+
+go 1.26

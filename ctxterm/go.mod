@@ -1,0 +1,3 @@
+module cortexfs.org/ctxterm
+
+go 1.26

@@ -1,0 +1,63 @@
+package libctx
+
+import "time"
+
+// Every bound of the system has its home in this file. Names say what is
+// bounded, comments say the unit and where the number comes from
+// (docs/reference/limits.md retells the list for readers).
+
+// Frames and requests on Unix sockets.
+const (
+	MaxFrame        = 1 << 20  // bytes of one line on an agent socket, LF included
+	MaxInlineText   = 64 << 10 // bytes of a text, content or arguments member on the wire; longer ones go out as head and tail
+	MaxArgs         = 64       // words of a tsh request or of a command-line form
+	MaxArg          = 4096     // bytes of one such word on the agent socket
+	MaxAgentArgs    = 8 << 10  // bytes of all words an executable agent may give one call
+	MaxConnections  = 128      // connections of one agent socket at a time
+	MaxOutboxBytes  = 4 << 20  // bytes waiting for one client before it lags
+	MaxOutboxFrames = 4096     // frames waiting for one client before it lags
+	MaxQueuedSends  = 64       // sends waiting for a busy session
+	MaxSessionTsh   = 4        // tsh operations of one session at a time
+	MaxQueuedTsh    = 64       // tsh operations of one session waiting for a slot
+)
+
+// Names.
+const (
+	MaxName      = 64 // bytes of an object name
+	MaxAgentName = 62 // bytes of an agent name: its subject appends "_t"
+)
+
+// Files.
+const (
+	MaxControlFile   = 64 << 10  // bytes of one control file
+	MaxRecord        = 32 << 20  // bytes of one ledger record, LF included
+	MaxLedger        = 256 << 20 // bytes of one ledger
+	MaxLedgerRecords = 1_000_000 // records of one ledger
+	MaxToolFile      = 256 << 20 // bytes of one tool or agent executable that is shown in a sandbox
+	MaxFileRead      = 32 << 20  // bytes of a file that a file tool opens
+	MaxListEntries   = 10_000    // entries one fs.list call returns
+)
+
+// The envelope of executable agents (docs/reference/envelope.md).
+const (
+	MaxEnvelope      = 1 << 20   // bytes of the invocation on stdin, LF included
+	MaxContextText   = 64 << 10  // bytes of history_messages and of tool_context, each
+	MaxObservation   = 16 << 10  // bytes of an observation's content
+	MaxAgentFrame    = 256 << 10 // bytes of one frame an executable agent writes, LF included
+	MaxAgentOutput   = 1 << 20   // bytes of standard output of one step
+	MaxAgentStderr   = 64 << 10  // bytes of standard error kept of one step
+	MaxAgentCalls    = 8         // tool calls of one run of an executable agent
+	MaxAgentStarts   = 9         // process starts of one run of an executable agent
+	AgentStepTimeout = 10 * time.Minute
+	TermGrace        = 250 * time.Millisecond // from SIGTERM to the payload until the namespace is killed
+)
+
+// Tools.
+const (
+	MaxToolResult     = 50 << 10  // bytes of a result a model sees, unless result_bytes says otherwise
+	MaxToolResultHard = 256 << 10 // bytes of a result, whatever result_bytes says
+	MaxToolStderr     = 64 << 10  // bytes of standard error kept of a json-mode tool
+	ToolTimeout       = 120 * time.Second
+	MaxToolTimeout    = time.Hour
+	DrainAfterExit    = 500 * time.Millisecond // output of a tool is read this long after its process ended
+)

@@ -1,0 +1,192 @@
+// Package paths is the only place where paths of the tree, the runtime
+// directory and the configuration are put together. A Layout is found once, at
+// start, and passed on; nothing here reads the environment or touches a file
+// except Find, which looks whether a directory is a tree.
+package paths
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"cortexfs.org/libctx"
+	"cortexfs.org/libctx/errdefs"
+)
+
+// Where things are seen inside every sandbox, whatever their host path.
+const (
+	InRoot      = "/ctx"
+	InHome      = "/home/agent"
+	InWorkspace = "/workspace"
+	InBin       = "/ctx/bin"
+)
+
+// SystemRoot is the tree of system mode.
+const SystemRoot = "/ctx"
+
+// Layout is where one tree and everything that belongs to it lives on the host.
+// All members are absolute and clean.
+type Layout struct {
+	Root    string // the tree
+	Runtime string // sockets, 0700 in user mode, 0755 and root's in system mode
+	Locks   string // lock files; in no sandbox's view
+	Views   string // prepared views of agents (package view); on the tree's file system
+	Config  string // holds providers.d and secrets; never mounted
+	Secrets string
+	System  bool // run by root for agents of many users
+}
+
+// Env is what Find needs to know of the caller; the programs' config packages
+// fill it from flags and the environment.
+type Env struct {
+	Flag       string // --root
+	CTXRoot    string // CTX_ROOT
+	Home       string // HOME
+	DataHome   string // XDG_DATA_HOME
+	RuntimeDir string // XDG_RUNTIME_DIR
+	ConfigHome string // XDG_CONFIG_HOME
+	UID        int
+}
+
+// Find is the lookup of docs/reference/tree.md: the flag, CTX_ROOT, /ctx if it
+// is a tree, then the user's own tree (which need not exist yet).
+func Find(e Env) (Layout, error) {
+	root := e.Flag
+	if root == "" {
+		root = e.CTXRoot
+	}
+	if root == "" && IsTree(SystemRoot) {
+		root = SystemRoot
+	}
+	if root == "" {
+		data := e.DataHome
+		if data == "" {
+			if e.Home == "" {
+				return Layout{}, errdefs.New(errdefs.Invalid, "no tree: HOME is not set").
+					WithHint("name the tree with --root or CTX_ROOT")
+			}
+			data = filepath.Join(e.Home, ".local/share")
+		}
+		root = filepath.Join(data, "cortexfs")
+	}
+	if !filepath.IsAbs(root) {
+		abs, err := filepath.Abs(root)
+		if err != nil {
+			return Layout{}, errdefs.New(errdefs.Invalid, "tree %q: %w", root, err)
+		}
+		root = abs
+	}
+	root = filepath.Clean(root)
+	// One tree has one runtime directory, however its path was written.
+	if real, err := filepath.EvalSymlinks(root); err == nil {
+		root = real
+	}
+	return New(e, root), nil
+}
+
+// IsTree reports whether dir looks like a tree: it holds the status file and an
+// agent directory.
+func IsTree(dir string) bool {
+	st, err := os.Stat(filepath.Join(dir, "agent"))
+	if err != nil || !st.IsDir() {
+		return false
+	}
+	_, err = os.Lstat(filepath.Join(dir, "status"))
+	return err == nil
+}
+
+// New is the layout of the tree at root for this caller.
+func New(e Env, root string) Layout {
+	sum := sha256.Sum256([]byte(root))
+	key := hex.EncodeToString(sum[:8])
+	l := Layout{Root: root, Views: filepath.Join(root, ".view"), System: e.UID == 0}
+	if l.System {
+		base := "/run/cortexfs"
+		l.Runtime = base
+		l.Config, l.Secrets = "/etc/cortexfs", "/var/lib/cortexfs/secrets"
+		if root != SystemRoot {
+			l.Runtime = filepath.Join(base, key)
+		}
+		l.Locks = filepath.Join(l.Runtime, "lock")
+		return l
+	}
+	base := filepath.Join("/tmp", "cortexfs-"+strconv.Itoa(e.UID))
+	if e.RuntimeDir != "" {
+		base = filepath.Join(e.RuntimeDir, "cortexfs")
+	}
+	config := e.ConfigHome
+	if config == "" {
+		config = filepath.Join(e.Home, ".config")
+	}
+	l.Runtime = filepath.Join(base, key)
+	l.Locks = filepath.Join(root, ".lock")
+	l.Config = filepath.Join(config, "cortexfs")
+	l.Secrets = filepath.Join(l.Config, "secrets")
+	return l
+}
+
+// Protected lists the directories no workspace may be, contain or lead into:
+// the tree, the runtime directory, the configuration and the secrets.
+func (l Layout) Protected() []string { return []string{l.Root, l.Runtime, l.Config, l.Secrets} }
+
+// Paths below the tree.
+
+func (l Layout) Agents() string                  { return filepath.Join(l.Root, "agent") }
+func (l Layout) Agent(a libctx.Agent) string     { return filepath.Join(l.Root, "agent", string(a)) }
+func (l Layout) Control(a libctx.Agent) string   { return l.Agent(a) + ".d" }
+func (l Layout) AgentLink(a libctx.Agent) string { return l.Agent(a) + ".sock" }
+func (l Layout) Tools() string                   { return filepath.Join(l.Root, "tool") }
+func (l Layout) Bin(name string) string          { return filepath.Join(l.Root, "bin", name) }
+func (l Layout) Home(uid uint32) string {
+	return filepath.Join(l.Root, "home", strconv.FormatUint(uint64(uid), 10))
+}
+func (l Layout) AgentHome(uid uint32, a libctx.Agent) string {
+	return filepath.Join(l.Home(uid), "agent", string(a))
+}
+func (l Layout) Sessions(uid uint32, a libctx.Agent) string {
+	return filepath.Join(l.AgentHome(uid, a), "session")
+}
+
+// Paths below the runtime directory.
+
+func (l Layout) Sockets() string { return filepath.Join(l.Runtime, "agent") }
+func (l Layout) Socket(a libctx.Agent) string {
+	return filepath.Join(l.Runtime, "agent", string(a)+".sock")
+}
+func (l Layout) ServeLog() string  { return filepath.Join(l.Runtime, "ctxd.log") }
+func (l Layout) ServeLock() string { return filepath.Join(l.Locks, "serve") }
+func (l Layout) StartLock() string { return filepath.Join(l.Locks, "start") }
+
+// View is the directory of an agent's prepared views.
+func (l Layout) View(a libctx.Agent) string { return filepath.Join(l.Views, string(a)) }
+
+// HostPath turns an inside path at or below /ctx into its host path; other
+// paths come back as they are.
+func (l Layout) HostPath(inside string) string {
+	if inside == InRoot {
+		return l.Root
+	}
+	if rest, ok := cutDir(inside, InRoot); ok {
+		return filepath.Join(l.Root, rest)
+	}
+	return inside
+}
+
+// cutDir returns what follows dir in p if p lies below dir.
+func cutDir(p, dir string) (string, bool) {
+	if len(p) > len(dir)+1 && p[:len(dir)] == dir && p[len(dir)] == '/' {
+		return p[len(dir)+1:], true
+	}
+	return "", false
+}
+
+// Below reports whether p is dir or lies below it. Both must be clean.
+func Below(p, dir string) bool {
+	if p == dir || dir == "/" {
+		return true
+	}
+	_, ok := cutDir(p, dir)
+	return ok
+}

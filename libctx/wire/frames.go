@@ -1,0 +1,224 @@
+package wire
+
+import (
+	"cortexfs.org/libctx"
+	"cortexfs.org/libctx/errdefs"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Frame is one line the daemon writes. The concrete types below are the frame
+// kinds; each embeds Head.
+type Frame interface{ Header() *Head }
+
+// Head is what frames have in common: the kind, for durable frames the event
+// id, for frames of a run the run.
+type Head struct {
+	Type string       `json:"type"`
+	ID   libctx.Event `json:"id,omitzero"`
+	Run  libctx.Run   `json:"run,omitzero"`
+}
+
+// Header gives access to the common members.
+func (h *Head) Header() *Head { return h }
+
+// Part is one piece of message content in frames and in the ledger. Type is
+// "text", "tool_call" or "tool_result"; the other members belong to it.
+type Part struct {
+	Type       string         `json:"type"`
+	Text       string         `json:"text,omitzero"`
+	Call       libctx.Call    `json:"call,omitzero"`
+	Name       libctx.Tool    `json:"name,omitzero"`
+	Arguments  jsontext.Value `json:"arguments,omitzero"`
+	Status     string         `json:"status,omitzero"` // tool_result: "ok" or "error"
+	Truncated  bool           `json:"truncated,omitzero"`
+	ExitCode   *int           `json:"exit_code,omitzero"`
+	DurationMS int64          `json:"duration_ms,omitzero"`
+}
+
+// Text makes a text part.
+func Text(s string) Part { return Part{Type: "text", Text: s} }
+
+// Pong answers ping.
+type Pong struct {
+	Head
+	Protocol int          `json:"protocol"`
+	Agent    libctx.Agent `json:"agent"`
+	Version  string       `json:"version"`
+}
+
+// Start is the first frame of a run. Op is "send" or "tsh".
+type Start struct {
+	Head
+	Session   libctx.Session  `json:"session,omitzero"`
+	Agent     libctx.Agent    `json:"agent,omitzero"`
+	ClientID  libctx.ClientID `json:"client_id,omitzero"`
+	Op        string          `json:"op,omitzero"`
+	Scope     string          `json:"scope,omitzero"`
+	Cwd       string          `json:"cwd,omitzero"`
+	Workspace string          `json:"workspace,omitzero"`
+}
+
+// Delta is a provisional piece of assistant text; never stored.
+type Delta struct {
+	Head
+	Text string `json:"text"`
+}
+
+// Message is a committed message; Role is "assistant".
+type Message struct {
+	Head
+	Role      string `json:"role"`
+	Content   []Part `json:"content"`
+	Truncated bool   `json:"truncated,omitzero"`
+	Bytes     int    `json:"bytes,omitzero"` // of the whole text, if Truncated
+}
+
+// ToolCall announces a committed call before it is admitted. Arguments over
+// MaxInlineText go out as {"clipped":HEAD…TAIL} with Truncated set.
+type ToolCall struct {
+	Head
+	Call      libctx.Call    `json:"call"`
+	Name      libctx.Tool    `json:"name"`
+	Arguments jsontext.Value `json:"arguments"`
+	Truncated bool           `json:"truncated,omitzero"`
+	Bytes     int            `json:"bytes,omitzero"` // of the whole arguments, if Truncated
+}
+
+// ToolPolicy is the admission decision about one call. Via and Name are set
+// when the call was routed through tsh and name the inner tool. Code and Reason
+// are set when it was refused (docs/reference/admission.md); the reason is for
+// people.
+type ToolPolicy struct {
+	Head
+	Call          libctx.Call `json:"call"`
+	Allowed       bool        `json:"allowed"`
+	Via           libctx.Tool `json:"via,omitzero"`
+	Name          libctx.Tool `json:"name,omitzero"`
+	Effect        string      `json:"effect,omitzero"`
+	Authorization string      `json:"authorization,omitzero"`
+	Code          string      `json:"code,omitzero"`
+	Reason        string      `json:"reason,omitzero"`
+}
+
+// ToolResult is the committed result of one call; Status is "ok" or "error".
+type ToolResult struct {
+	Head
+	Call       libctx.Call `json:"call"`
+	Name       libctx.Tool `json:"name,omitzero"`
+	Status     string      `json:"status"`
+	Content    string      `json:"content"`
+	Truncated  bool        `json:"truncated"`
+	Bytes      int         `json:"bytes,omitzero"` // of the stored content, if the wire carries less
+	ExitCode   *int        `json:"exit_code,omitzero"`
+	DurationMS int64       `json:"duration_ms"`
+}
+
+// Usage counts the tokens of one model request.
+type Usage struct {
+	Head
+	InputTokens      int64 `json:"input_tokens"`
+	OutputTokens     int64 `json:"output_tokens"`
+	CachedTokens     int64 `json:"cached_tokens,omitzero"`
+	CacheWriteTokens int64 `json:"cache_write_tokens,omitzero"`
+}
+
+// Error is about a request or a run; clients act on Code alone. Recoverable
+// errors come from an executable agent and do not end its run.
+type Error struct {
+	Head
+	Code        errdefs.Kind `json:"code"`
+	Message     string       `json:"message"`
+	Recoverable bool         `json:"recoverable,omitzero"`
+}
+
+// Done is the last frame of a run, exactly one each, status "ok", "error" or
+// "cancelled". For the stop operation Op and Agent are set instead of Run.
+type Done struct {
+	Head
+	Op     string       `json:"op,omitzero"`
+	Agent  libctx.Agent `json:"agent,omitzero"`
+	Status string       `json:"status"`
+}
+
+// Queued says a send waits behind Position runs of its session.
+type Queued struct {
+	Head
+	ClientID libctx.ClientID `json:"client_id"`
+	Position int             `json:"position"`
+}
+
+// Accepted acknowledges an operation whose outcome comes elsewhere.
+type Accepted struct {
+	Head
+	Op    string       `json:"op"`
+	Agent libctx.Agent `json:"agent,omitzero"`
+}
+
+// Status answers the status operation. State is a session state word; Run (in
+// Head) is the active run.
+type Status struct {
+	Head
+	Agent    libctx.Agent   `json:"agent"`
+	Session  libctx.Session `json:"session"`
+	State    string         `json:"state"`
+	Queued   int            `json:"queued"`
+	PID      int            `json:"pid"`
+	Protocol int            `json:"protocol"`
+}
+
+// Lagged tells a client that frames of a run were left out because it read too
+// slowly; resume after After brings the durable ones.
+type Lagged struct {
+	Head
+	After libctx.Event `json:"after,omitzero"`
+}
+
+// End closes a resume when no run is active.
+type End struct {
+	Head
+	Session libctx.Session `json:"session"`
+}
+
+// Other is a frame of a kind this version does not know.
+type Other struct {
+	Head
+	Raw jsontext.Value `json:"-"`
+}
+
+// kinds maps the type member to the Go type of a frame.
+var kinds = map[string]func() Frame{
+	"pong":            func() Frame { return new(Pong) },
+	"start":           func() Frame { return new(Start) },
+	"delta":           func() Frame { return new(Delta) },
+	"reasoning_delta": func() Frame { return new(Delta) },
+	"message":         func() Frame { return new(Message) },
+	"tool_call":       func() Frame { return new(ToolCall) },
+	"tool_policy":     func() Frame { return new(ToolPolicy) },
+	"tool_result":     func() Frame { return new(ToolResult) },
+	"usage":           func() Frame { return new(Usage) },
+	"error":           func() Frame { return new(Error) },
+	"done":            func() Frame { return new(Done) },
+	"queued":          func() Frame { return new(Queued) },
+	"accepted":        func() Frame { return new(Accepted) },
+	"status":          func() Frame { return new(Status) },
+	"lagged":          func() Frame { return new(Lagged) },
+	"end":             func() Frame { return new(End) },
+}
+
+// DecodeFrame decodes one line of the daemon. Kinds it does not know come back
+// as *Other; unknown members are ignored.
+func DecodeFrame(line []byte) (Frame, error) {
+	var head Head
+	if err := Object(line, &head); err != nil {
+		return nil, err
+	}
+	make, ok := kinds[head.Type]
+	if !ok {
+		return &Other{Head: head, Raw: jsontext.Value(line).Clone()}, nil
+	}
+	f := make()
+	if err := Object(line, f); err != nil {
+		return nil, err
+	}
+	return f, nil
+}

@@ -1,0 +1,3 @@
+module cortexfs.org/tests
+
+go 1.26

@@ -1,0 +1,3 @@
+module cortexfs.org/tsh
+
+go 1.26
