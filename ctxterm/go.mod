@@ -1,3 +1,19 @@
 module cortexfs.org/ctxterm
 
-go 1.26
+go 1.26.0
+
+require (
+	cortexfs.org/libctx v0.0.0
+	github.com/creack/pty v1.1.24
+	github.com/urfave/cli/v2 v2.27.7
+	golang.org/x/sys v0.50.0
+)
+
+require (
+	github.com/cpuguy83/go-md2man/v2 v2.0.7 // indirect
+	github.com/oklog/ulid/v2 v2.1.2 // indirect
+	github.com/russross/blackfriday/v2 v2.1.0 // indirect
+	github.com/xrash/smetrics v0.0.0-20240521201337-686a1a2994c1 // indirect
+)
+
+replace cortexfs.org/libctx => ../libctx
