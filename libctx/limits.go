@@ -57,7 +57,13 @@ const (
 	MaxToolResult     = 50 << 10  // bytes of a result a model sees, unless result_bytes says otherwise
 	MaxToolResultHard = 256 << 10 // bytes of a result, whatever result_bytes says
 	MaxToolStderr     = 64 << 10  // bytes of standard error kept of a json-mode tool
+	MaxToolOutput     = 1 << 20   // bytes of standard output of a json-mode tool
+	MaxToolArguments  = 1 << 20   // bytes of the arguments a built-in tool reads
+	MaxToolScript     = 4 << 10   // bytes of the two-line file of a built-in tool
+	MaxListDepth      = 64        // levels of directories one fs.list call descends
+	MaxSearchDirs     = 64        // directories of one CTX_PATH
 	ToolTimeout       = 120 * time.Second
+	ShellTimeout      = 110 * time.Second // of a command that shell.exec runs: less than ToolTimeout, so that the output survives
 	MaxToolTimeout    = time.Hour
 	DrainAfterExit    = 500 * time.Millisecond // output of a tool is read this long after its process ended
 )
