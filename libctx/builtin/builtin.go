@@ -1,0 +1,116 @@
+// Package builtin defines the tools that come with CortexFS: what a model is
+// told about each, the schema of its arguments, its effect class, and the exact
+// bytes of its files in a tree. What the tools do is in program ctxtool; what a
+// call of one may do is decided from the files in the tree, never from here.
+package builtin
+
+import (
+	"bytes"
+	"embed"
+	"strings"
+
+	"cortexfs.org/libctx"
+	"cortexfs.org/libctx/control"
+	"cortexfs.org/libctx/errdefs"
+	"cortexfs.org/libctx/paths"
+)
+
+// Tool is one built-in tool. Description is one line of text, Schema a JSON
+// Schema (draft 2020-12) of its arguments.
+type Tool struct {
+	Name        libctx.Tool
+	Description string
+	Schema      string
+	Effect      control.Effect
+	Cap         string // capability word, for people
+	Mode        string // "json" or "cli"
+	Interpreter string // of its two-line file, as seen inside
+	Replay      bool   // an interrupted call may be run again
+	Parallel    bool   // several calls may run at the same time
+}
+
+//go:embed data
+var data embed.FS
+
+// Tools lists the built-in tools, sorted by name.
+func Tools() []Tool {
+	tools := []Tool{
+		{Name: "fs.list", Effect: "workspace_read", Cap: "read", Replay: true, Parallel: true},
+		{Name: "fs.read", Effect: "workspace_read", Cap: "read", Replay: true, Parallel: true},
+		{Name: "fs.stat", Effect: "workspace_read", Cap: "read", Replay: true, Parallel: true},
+		{Name: "shell.exec", Effect: "host_process", Cap: "execute"},
+		// The host serves tsh itself: its file is there to be found and admitted.
+		{Name: "tsh", Effect: "pure", Cap: "route", Mode: "cli", Interpreter: paths.InBin + "/tsh"},
+	}
+	for i := range tools {
+		t := &tools[i]
+		if t.Interpreter == "" {
+			t.Mode, t.Interpreter = "json", paths.InBin+"/ctxtool"
+		}
+		t.Description = strings.TrimSuffix(text(t.Name, "description"), "\n")
+		t.Schema = strings.TrimSuffix(text(t.Name, "schema"), "\n")
+	}
+	return tools
+}
+
+// text is one embedded file; a missing one is a defect that the first test of
+// this package finds.
+func text(name libctx.Tool, file string) string {
+	b, err := data.ReadFile("data/" + string(name) + "/" + file)
+	if err != nil {
+		panic(err)
+	}
+	return string(b)
+}
+
+// Find is the built-in tool of that name.
+func Find(name libctx.Tool) (Tool, bool) {
+	for _, t := range Tools() {
+		if t.Name == name {
+			return t, true
+		}
+	}
+	return Tool{}, false
+}
+
+// Files is the content of every file of the tool in a tree: "" is the
+// executable tool/<name> itself, the others are controls in tool/<name>.d. There
+// is no policy among them, so that the agents' policies decide.
+func (t Tool) Files() map[string][]byte {
+	word := func(yes bool, is, not string) []byte {
+		if yes {
+			return []byte(is + "\n")
+		}
+		return []byte(not + "\n")
+	}
+	return map[string][]byte{
+		"":            []byte("#!" + t.Interpreter + "\n" + string(t.Name) + "\n"),
+		"name":        []byte(t.Name + "\n"),
+		"description": []byte(t.Description + "\n"),
+		"schema":      []byte(t.Schema + "\n"),
+		"cap":         []byte(t.Cap + "\n"),
+		"effect":      []byte(t.Effect + "\n"),
+		"mode":        []byte(t.Mode + "\n"),
+		"replay":      word(t.Replay, "safe", "unsafe"),
+		"parallel":    word(t.Parallel, "1", "0"),
+	}
+}
+
+// ParseFile reads the two-line file of a built-in tool: a line that begins with
+// #!, a line with the tool's name, nothing else. A text over
+// libctx.MaxToolScript bytes or of another form is errdefs.Invalid.
+func ParseFile(text []byte) (libctx.Tool, error) {
+	if len(text) > libctx.MaxToolScript {
+		return "", errdefs.New(errdefs.Invalid, "tool file is longer than %d bytes", libctx.MaxToolScript)
+	}
+	first, rest, ok := bytes.Cut(text, []byte("\n"))
+	name, end, terminated := bytes.Cut(rest, []byte("\n"))
+	if !ok || !terminated || len(end) != 0 || !bytes.HasPrefix(first, []byte("#!")) {
+		return "", errdefs.New(errdefs.Invalid, "tool file is not an interpreter line and a name")
+	}
+	t, err := libctx.ParseTool(string(name))
+	if err != nil {
+		return "", errdefs.New(errdefs.Invalid, "tool file: %w", err)
+	}
+	return t, nil
+}
