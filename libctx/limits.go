@@ -67,3 +67,27 @@ const (
 	MaxToolTimeout    = time.Hour
 	DrainAfterExit    = 500 * time.Millisecond // output of a tool is read this long after its process ended
 )
+
+// Control files and the log.
+const (
+	MaxPath        = 4095    // bytes of one path, as the kernel has it
+	MaxMounts      = 64      // lines of a mount table
+	MaxListLines   = 1024    // lines of a list in a control file
+	MaxEnvValue    = 8 << 10 // bytes of one value of the env control
+	MaxSchemaDepth = 64      // nesting of a tool's schema and of arguments checked against it
+	MaxNumber      = 512     // digits, and exponent, of a number checked against a schema
+	MaxLogText     = 4 << 10 // bytes of one text of a log line
+)
+
+// Sandboxes (docs/reference/sandbox.md).
+const (
+	SandboxProcesses = 1024             // processes and threads of one sandbox
+	SandboxOpenFiles = 16384            // descriptors of one process
+	SandboxFileBytes = 8 << 30          // bytes of one file that a process writes
+	SandboxTmpBytes  = 512 << 20        // bytes of memory behind /tmp
+	SandboxShmBytes  = 64 << 20         // bytes of memory behind /dev/shm
+	SandboxRunBytes  = 16 << 20         // bytes of memory behind /run
+	SandboxRootBytes = 16 << 20         // bytes of memory behind /, which ends read-only
+	SandboxStart     = 10 * time.Second // from the start of bwrap until the payload runs
+	MaxSandboxPipe   = 64 << 10         // bytes read of what bwrap and the entry step say
+)
