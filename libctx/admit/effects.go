@@ -1,0 +1,118 @@
+package admit
+
+import (
+	"path"
+	"strings"
+
+	"cortexfs.org/libctx/control"
+	"cortexfs.org/libctx/paths"
+	"github.com/go-json-experiment/json"
+)
+
+// The classes of effect.
+const (
+	unknown           = control.Effect("unknown")
+	pure              = control.Effect("pure")
+	workspaceRead     = control.Effect("workspace_read")
+	workspaceMutation = control.Effect("workspace_mutation")
+	hostRead          = control.Effect("host_read")
+	hostMutation      = control.Effect("host_mutation")
+	hostProcess       = control.Effect("host_process")
+	network           = control.Effect("network")
+	delegation        = control.Effect("delegation")
+	extension         = control.Effect("extension")
+)
+
+// classOf is the class a tool declares.
+func classOf(t Tool) control.Effect {
+	if t.Effect == "" {
+		return unknown
+	}
+	return t.Effect
+}
+
+// effectOf is the class of one call: the declared one, raised from the
+// workspace to the host when a path among the arguments leads out of
+// /workspace. It is read from the arguments as they came.
+func effectOf(t Tool, c Call) control.Effect {
+	class := classOf(t)
+	up, ok := map[control.Effect]control.Effect{workspaceRead: hostRead, workspaceMutation: hostMutation}[class]
+	if !ok {
+		return class
+	}
+	var args struct {
+		Path string   `json:"path"`
+		Args []string `json:"args"`
+	}
+	if json.Unmarshal(c.Arguments, &args) != nil {
+		// Another form than ours; the schema decides whether it is one at all.
+		return up
+	}
+	for _, p := range append(args.Args, args.Path) {
+		if leaves(p) {
+			return up
+		}
+	}
+	return class
+}
+
+// leaves reports whether an inside path can lead out of the workspace: it is
+// absolute and elsewhere, or climbs. Where a relative path starts is not known
+// here, so every climb counts.
+func leaves(p string) bool {
+	if path.IsAbs(p) {
+		return !paths.Below(path.Clean(p), paths.InWorkspace)
+	}
+	c := path.Clean(p)
+	return c == ".." || strings.HasPrefix(c, "../")
+}
+
+// hostCodes says how a controlled policy refuses the classes it has no
+// question for.
+var hostCodes = map[control.Effect]Code{
+	hostRead:     HostReadDenied,
+	hostMutation: HostChangeDenied,
+	network:      NetworkDenied,
+	delegation:   DelegationDenied,
+	extension:    ExtensionDenied,
+}
+
+// effects is the policy over classes. An unknown class is refused whatever the
+// control says. Under unsafe-host the sandbox is what contains, and every known
+// class passes. The controlled policies let observation of the workspace pass
+// and would ask about changes to it and about processes; until a question can
+// be asked those are refused.
+func effects(q *question) finding {
+	class := q.effect
+	if class == unknown || class == "" {
+		return refuse("a known class in "+q.tool.Path+".d/effect", "the effect of %s is unknown", q.tool.Name)
+	}
+	switch q.agent.Effects {
+	case "unsafe-host":
+		return pass
+	case "controlled", "controlled-bash-approval":
+	default:
+		return finding{refuse: EffectsUnreadable, reason: "effects has no meaning: " + q.agent.Effects, want: "effects unsafe-host"}
+	}
+	f := finding{reason: "effects is " + q.agent.Effects + ", the call is " + string(class), want: "effects unsafe-host"}
+	switch code, denied := hostCodes[class]; {
+	case class == pure, class == workspaceRead:
+		return pass
+	case denied:
+		f.refuse = code
+	case class == hostProcess && q.tool.Name != "bash" && q.tool.Name != "shell.exec":
+		f.refuse = ProcessDenied
+	default:
+		f.refuse = ApprovalMissing
+	}
+	return f
+}
+
+// approval: an agent whose calls must be approved one by one gets none through
+// while nobody can be asked.
+func approval(q *question) finding {
+	if q.agent.Approval == "auto" {
+		return pass
+	}
+	return refuse("approval auto", "approval is %s and nobody can be asked", q.agent.Approval)
+}

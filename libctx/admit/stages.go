@@ -1,0 +1,210 @@
+package admit
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"cortexfs.org/libctx"
+	"cortexfs.org/libctx/control"
+)
+
+// question is what the stages look at: the call, by which way it came, and the
+// facts about the agent and the tool. No stage changes it.
+type question struct {
+	agent    Agent
+	tool     Tool
+	outer    Call        // as it came
+	call     Call        // what would run
+	via      libctx.Tool // Shell if outer was routed
+	routeErr error       // outer named the shell and its words do not fit
+	effect   control.Effect
+}
+
+// finding is what a stage says. The zero value lets the call pass.
+type finding struct {
+	reason string
+	want   string
+	refuse Code // the code of the refusal if it is not the stage's own
+	pass   bool // reason is a remark, not a refusal
+	none   bool // the stage has nothing to do with this call
+}
+
+func (f finding) refused() bool { return f.reason != "" && !f.pass && !f.none }
+
+func (f finding) code(s stage) Code {
+	if f.refuse != "" {
+		return f.refuse
+	}
+	return s.code
+}
+
+func refuse(want, reason string, args ...any) finding {
+	return finding{reason: fmt.Sprintf(reason, args...), want: want}
+}
+
+// pass is the zero finding, under a name.
+var pass = finding{}
+
+// stage is one row of the pipeline. ofCall marks the stages that judge the
+// call's words rather than the tool's place in the agent's view; ofFile the
+// ones that need a found file.
+type stage struct {
+	name   string
+	code   Code
+	ofCall bool
+	ofFile bool
+	check  func(*question) finding
+}
+
+// stages is the pipeline, in order. The first two are about the shell itself
+// and concern routed calls alone.
+var stages = []stage{
+	{"tsh arguments", InvalidArguments, true, false, shellArguments},
+	{"tsh policy", AgentPolicy, true, false, shellPolicy},
+	{"schema", InvalidArguments, true, true, schema},
+	{"declared", NotDeclared, true, false, declared},
+	{"path", NotFound, false, false, found},
+	{"regular file", NotRegular, false, true, regular},
+	{"linux mode", LinuxPermission, false, true, linuxMode},
+	{"mount", NotMounted, false, true, mounted},
+	{"noexec", NoExecMount, false, true, execMount},
+	{"perm", Perm, false, true, permBit},
+	{"agent policy", AgentPolicy, false, false, agentPolicy},
+	{"tool policy", ToolPolicy, false, true, toolPolicy},
+	{"effects", EffectUnknown, false, true, effects},
+	{"approval", ApprovalMissing, false, false, approval},
+}
+
+// judge runs a stage, or says why it has nothing to judge.
+func (s stage) judge(q *question) finding {
+	switch {
+	case q.routeErr != nil && !strings.HasPrefix(s.name, "tsh "):
+		return finding{none: true}
+	case s.ofFile && q.tool.Kind == Missing:
+		return finding{reason: "not judged: the tool was not found", pass: true}
+	case s.ofFile && q.tool.Kind == Irregular && s.code != NotRegular:
+		return finding{reason: "not judged: what has the name is no tool", pass: true}
+	}
+	return s.check(q)
+}
+
+func shellArguments(q *question) finding {
+	switch {
+	case q.routeErr != nil:
+		return refuse(`{"args":["TOOL","WORD",…]}`, "%s", q.routeErr)
+	case q.via == "":
+		return finding{none: true}
+	}
+	return pass
+}
+
+func shellPolicy(q *question) finding {
+	if q.via == "" && q.routeErr == nil {
+		return finding{none: true}
+	}
+	return needsRule(q.agent, Shell)
+}
+
+// declared: what comes straight from an agent or a model must be the shell or a
+// line of the tools control. A call the shell passes on has been answered for
+// by the shell's own stages.
+func declared(q *question) finding {
+	if !q.call.Direct || slices.Contains(q.agent.Declared, q.call.Name) {
+		return pass
+	}
+	return refuse(string(q.call.Name)+" in tools", "tools does not list %s", q.call.Name)
+}
+
+func found(q *question) finding {
+	if q.tool.Kind != Missing {
+		return pass
+	}
+	return refuse("an executable file "+string(q.call.Name)+" in a directory of path",
+		"no directory of path has %s: %s", q.call.Name, strings.Join(q.agent.Path, ":"))
+}
+
+func regular(q *question) finding {
+	if q.tool.Kind == Regular {
+		return pass
+	}
+	return refuse("a regular file that only root or the owner can write", "%s", q.tool.Obstacle)
+}
+
+// linuxMode asks what execve would: the owner's bit for the owner, else the
+// group's for a member, else the others'. Uid 0 needs any of the three.
+func linuxMode(q *question) finding {
+	t, id := q.tool, q.agent.Identity
+	mode := t.Mode.Perm()
+	bit, who := mode&0o001, "others"
+	switch {
+	case id.UID == 0:
+		bit, who = mode&0o111, "anybody"
+	case id.UID == t.UID:
+		bit, who = mode&0o100, "its owner"
+	case id.GID == t.GID || slices.Contains(id.Groups, t.GID):
+		bit, who = mode&0o010, "its group"
+	}
+	if bit != 0 {
+		return pass
+	}
+	return refuse("the execute bit for "+who, "%s has mode %04o: not executable for uid %d, which counts as %s",
+		t.Path, uint32(mode), id.UID, who)
+}
+
+func mounted(q *question) finding {
+	if _, ok := q.agent.Mounts.Covering(q.tool.Path); ok {
+		return pass
+	}
+	return refuse("a line of mount that covers "+q.tool.Path, "no line of mount covers %s", q.tool.Path)
+}
+
+func execMount(q *question) finding {
+	line, ok := q.agent.Mounts.Covering(q.tool.Path)
+	if !ok {
+		return finding{reason: "not judged: no line of mount covers the tool", pass: true}
+	}
+	if !line.NoExec() {
+		return pass
+	}
+	return refuse("a mount of "+line.Target+" without noexec", "the mount on %s is noexec", line.Target)
+}
+
+// permBit is the ceiling: the bit the tool's declared class of effect needs.
+func permBit(q *question) finding {
+	if q.call.Name == Shell || strings.HasPrefix(string(q.call.Name), "agent.") {
+		return pass
+	}
+	need := classOf(q.tool).Perm()
+	if q.agent.Perm.Has(need) {
+		return pass
+	}
+	return refuse("perm with "+need.String(), "perm is %s, a tool with effect %s needs %s", q.agent.Perm, classOf(q.tool), need)
+}
+
+func agentPolicy(q *question) finding { return needsRule(q.agent, q.call.Name) }
+
+func needsRule(a Agent, name libctx.Tool) finding {
+	if a.Policy.Allows(a.Subject, "tool", string(name), "execute") {
+		return pass
+	}
+	return refuse(rule(a.Subject, name)+" in policy", "no line allows %s tool:%s execute", a.Subject, name)
+}
+
+func rule(s libctx.Subject, name libctx.Tool) string {
+	return fmt.Sprintf("allow %s tool:%s execute", s, name)
+}
+
+// toolPolicy: a tool without a policy file leaves the question to the agents'
+// policies; with one, even an empty one, it must name the subject itself.
+func toolPolicy(q *question) finding {
+	t, a := q.tool, q.agent
+	want := rule(a.Subject, t.Name) + " in " + t.Path + ".d/policy"
+	switch {
+	case t.PolicyError != "":
+		return refuse(want, "%s", t.PolicyError)
+	case !t.HasPolicy, t.Policy.Allows(a.Subject, "tool", string(t.Name), "execute"):
+		return pass
+	}
+	return refuse(want, "the policy of %s has no line that allows %s tool:%s execute", t.Path, a.Subject, t.Name)
+}
