@@ -1,0 +1,172 @@
+// Package asuser does file work with the rights of another user, so that a
+// process of root reaches through a user's directories exactly what that user
+// reaches, on network file systems too.
+//
+// The kernel keeps these rights by thread. Do therefore works on a thread of
+// its own that ends with the work: nothing has to be given back, so nothing can
+// be forgotten.
+package asuser
+
+import (
+	"errors"
+	"os"
+	"os/user"
+	"runtime"
+	"slices"
+	"strconv"
+
+	"cortexfs.org/libctx/errdefs"
+	"golang.org/x/sys/unix"
+)
+
+// Identity is a uid with its groups, as the kernel will check it.
+type Identity struct {
+	UID, GID uint32
+	Groups   []uint32 // supplementary; order has no meaning
+}
+
+// Self is the effective identity of this process.
+func Self() Identity {
+	id := Identity{UID: uint32(os.Geteuid()), GID: uint32(os.Getegid())}
+	// The list can only fail to be read if it does not fit; Go sizes it.
+	groups, _ := os.Getgroups()
+	for _, g := range groups {
+		id.Groups = append(id.Groups, uint32(g))
+	}
+	return id
+}
+
+// IsSelf reports whether the process has this uid already. Groups do not count:
+// a process of an ordinary user can not change them, and root needs none.
+func (id Identity) IsSelf() bool { return int64(id.UID) == int64(os.Geteuid()) }
+
+// Do runs fn with the file system rights of id and returns its error. If id is
+// not the process's own, fn runs in a goroutine of its own whose thread is
+// never used again; the caller waits for it. Only file access changes: fn must
+// start no process (it would die with the thread if it asked for a
+// parent-death signal) and no goroutine (which would have the old rights).
+//
+// Without the right to change identity the error is errdefs.Denied and fn does
+// not run; nor does it if the kernel did not take the change (errdefs.Internal).
+// A panic of fn becomes a panic of the caller.
+func (id Identity) Do(fn func() error) error {
+	if id.IsSelf() {
+		return fn()
+	}
+	var (
+		err      error
+		panicked any
+		finished bool
+	)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread() // and never unlocked: the thread ends here
+		if err = id.take(); err != nil {
+			finished = true
+			return
+		}
+		defer func() {
+			if !finished {
+				panicked = recover()
+			}
+		}()
+		err = fn()
+		finished = true
+	}()
+	<-done
+	switch {
+	case finished:
+		return err
+	case panicked != nil:
+		panic(panicked)
+	}
+	// fn ended its goroutine, as a failing test does; so does the caller.
+	runtime.Goexit()
+	return nil
+}
+
+// noID is what the kernel takes for "leave it as it is".
+const noID = ^uint32(0)
+
+// take gives the calling thread, and no other, the rights of id. The calls of
+// x/sys/unix used here act on the thread, unlike those of package syscall.
+func (id Identity) take() error {
+	if id.UID == noID || id.GID == noID || slices.Contains(id.Groups, noID) {
+		return errdefs.New(errdefs.Invalid, "identity %d:%d: is not a user", id.UID, id.GID)
+	}
+	groups := make([]int, len(id.Groups))
+	for i, g := range id.Groups {
+		groups[i] = int(g)
+	}
+	// Groups first: the right to set them may go with the uid.
+	if err := unix.Setgroups(groups); err != nil {
+		return errdefs.New(errdefs.Denied, "act as uid %d: set groups: %w", id.UID, err)
+	}
+	// Both calls report the old id and never an error: ask what is there now.
+	unix.SetfsgidRetGid(int(id.GID))
+	if now, _ := unix.SetfsgidRetGid(-1); uint32(now) != id.GID {
+		return errdefs.New(errdefs.Denied, "act as uid %d: group %d was not taken", id.UID, id.GID)
+	}
+	unix.SetfsuidRetUid(int(id.UID))
+	if now, _ := unix.SetfsuidRetUid(-1); uint32(now) != id.UID {
+		return errdefs.New(errdefs.Denied, "act as uid %d: uid was not taken", id.UID)
+	}
+	return dropped(id.UID)
+}
+
+// dropped verifies that the thread lost the capabilities that override file
+// permissions. The kernel takes them when the file system uid stops being 0,
+// unless the process was started with a setting that forbids it.
+func dropped(uid uint32) error {
+	if uid == 0 {
+		return nil
+	}
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData
+	if err := unix.Capget(&header, &data[0]); err != nil {
+		return errdefs.New(errdefs.Internal, "act as uid %d: read capabilities: %w", uid, err)
+	}
+	const override = 1<<unix.CAP_CHOWN | 1<<unix.CAP_DAC_OVERRIDE | 1<<unix.CAP_DAC_READ_SEARCH | 1<<unix.CAP_FOWNER
+	if data[0].Effective&override != 0 {
+		return errdefs.New(errdefs.Internal, "act as uid %d: capabilities that override file permissions remain", uid)
+	}
+	return nil
+}
+
+// Lookup finds the groups and the name of a uid in the account files. A uid
+// without an account has the group of the same number, no others, and no name.
+func Lookup(uid uint32) (Identity, string, error) {
+	id := Identity{UID: uid, GID: uid}
+	u, err := user.LookupId(strconv.FormatUint(uint64(uid), 10))
+	var unknown user.UnknownUserIdError
+	if errors.As(err, &unknown) || errors.Is(err, os.ErrNotExist) {
+		return id, "", nil
+	}
+	if err != nil {
+		return Identity{}, "", errdefs.New(errdefs.IO, "look up uid %d: %w", uid, err)
+	}
+	if id.GID, err = gid(u.Gid); err != nil {
+		return Identity{}, "", err
+	}
+	list, err := u.GroupIds()
+	if err != nil {
+		return Identity{}, "", errdefs.New(errdefs.IO, "look up groups of %s: %w", u.Username, err)
+	}
+	for _, s := range list {
+		g, err := gid(s)
+		if err != nil {
+			return Identity{}, "", err
+		}
+		id.Groups = append(id.Groups, g)
+	}
+	return id, u.Username, nil
+}
+
+func gid(s string) (uint32, error) {
+	g, err := strconv.ParseUint(s, 10, 32)
+	if err != nil {
+		return 0, errdefs.New(errdefs.Invalid, "account files: group id %q is not a number", s)
+	}
+	return uint32(g), nil
+}
