@@ -1,0 +1,228 @@
+package sandbox
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"cortexfs.org/libctx"
+	"cortexfs.org/libctx/paths"
+)
+
+// Where things of the recipe are seen inside, besides the places of package
+// paths.
+const (
+	InTools   = paths.InBin + "/ctxtool"
+	InTsh     = paths.InBin + "/tsh"
+	InSession = paths.InHome + "/session"
+	InControl = "/run/cortexfs/control.sock"
+	HostName  = "cortexfs"
+)
+
+// Host is what the recipe needs to know of the machine; it does not change while
+// a launcher lives.
+type Host struct {
+	Roots   []Root   // /bin, /lib and the like, as far as they exist
+	EtcDirs []string // directories shown read-only below /etc, as names relative to it
+}
+
+// Root is one of the top-level directories that lead into /usr on a merged
+// system.
+type Root struct {
+	Path string // "/bin"
+	Link string // where the link leads, "usr/bin"; "" if it is a directory of its own
+}
+
+// FDs are the descriptors of a launch, numbered as bwrap inherits them.
+type FDs struct {
+	Status  int    // bwrap writes its status records here
+	Block   int    // bwrap waits until a byte can be read here
+	Seccomp int    // holds Filter
+	Token   int    // the entry step reads its permission to go on here
+	Report  int    // the entry step tells here how far it came
+	Files   []File // contents of small files
+}
+
+// File is a file whose content bwrap copies from a descriptor.
+type File struct {
+	FD   int
+	Path string // inside path
+}
+
+// Args is bwrap's whole command line behind its name: Options, "--", Command.
+func Args(s Spec, h Host, fd FDs) []string {
+	return append(append(Options(s, h, fd), "--"), Command(s, fd)...)
+}
+
+// Options are bwrap's options. They hold the environment of the payload, so
+// they are handed over by descriptor (--args) and never as a command line,
+// which everybody on the machine can read.
+func Options(s Spec, h Host, fd FDs) []string {
+	var a args
+	// The user namespace always, even for root: it is what takes capabilities
+	// from the payload and what --disable-userns needs.
+	a.add("--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try")
+	if !s.Network {
+		a.add("--unshare-net")
+	}
+	a.add("--disable-userns", "--cap-drop", "ALL", "--new-session", "--die-with-parent", "--hostname", HostName)
+	a.fd("--json-status-fd", fd.Status)
+	a.fd("--block-fd", fd.Block)
+	a.fd("--seccomp", fd.Seccomp)
+	a.add("--clearenv")
+	for _, kv := range s.Env {
+		k, v, _ := strings.Cut(kv, "=")
+		a.add("--setenv", k, v)
+	}
+	a.system(h, fd.Files)
+	a.memory()
+	a.tree(s)
+	a.workspace(s.Workspace)
+	for _, m := range s.Mounts {
+		a.bind(m.ReadOnly, m.Source, m.Target)
+	}
+	// bwrap leaves these writable, up to half of the machine's memory each.
+	a.add("--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/")
+	return a
+}
+
+// Command is what bwrap executes: the entry step with the payload behind it.
+func Command(s Spec, fd FDs) []string {
+	w := s.Workspace
+	e := Entry{
+		Token: fd.Token, Report: fd.Report,
+		Limits: s.Limits.withDefaults(),
+		Cwd:    s.Cwd, Argv: s.Argv,
+	}
+	if e.Cwd == "" {
+		e.Cwd = "/"
+	}
+	if w.Dir != "" {
+		if s.Cwd == "" {
+			e.Cwd = paths.InWorkspace
+		}
+		e.Expect = append(e.Expect, Expect{paths.InWorkspace, w.Dev, w.Ino})
+	}
+	for _, b := range w.ReadOnly {
+		e.Expect = append(e.Expect, Expect{b.Target, b.Dev, b.Ino})
+	}
+	e.Expect = append(e.Expect, s.Expect...)
+	return append([]string{InTools, "entry"}, e.Args()...)
+}
+
+func (l Limits) withDefaults() Limits {
+	for _, d := range []struct {
+		at    *uint64
+		value uint64
+	}{
+		{&l.Processes, libctx.SandboxProcesses},
+		{&l.OpenFiles, libctx.SandboxOpenFiles},
+		{&l.FileBytes, libctx.SandboxFileBytes},
+	} {
+		if *d.at == 0 {
+			*d.at = d.value
+		}
+	}
+	return l
+}
+
+type args []string
+
+func (a *args) add(words ...string) { *a = append(*a, words...) }
+
+func (a *args) fd(option string, n int, more ...string) {
+	a.add(option, strconv.Itoa(n))
+	a.add(more...)
+}
+
+func (a *args) bind(readOnly bool, source, target string) {
+	option := "--bind"
+	if readOnly {
+		option = "--ro-bind"
+	}
+	a.add(option, source, target)
+}
+
+// tmpfs makes a sized memory file system: --size and --perms count for the next
+// --tmpfs only.
+func (a *args) tmpfs(at string, bytes int, perms string) {
+	a.add("--size", strconv.Itoa(bytes), "--perms", perms, "--tmpfs", at)
+}
+
+// system shows the host's programs and the few files of /etc they need.
+func (a *args) system(h Host, files []File) {
+	a.tmpfs("/", libctx.SandboxRootBytes, "0755")
+	a.bind(true, "/usr", "/usr")
+	for _, r := range h.Roots {
+		if r.Link != "" {
+			a.add("--symlink", r.Link, r.Path)
+		} else {
+			a.bind(true, r.Path, r.Path)
+		}
+	}
+	// A bind costs more than the last one, a copied file next to nothing.
+	for _, d := range h.EtcDirs {
+		a.add("--ro-bind-try", "/etc/"+d, "/etc/"+d)
+	}
+	for _, f := range files {
+		a.add("--perms", "0444")
+		a.fd("--file", f.FD, f.Path)
+	}
+}
+
+func (a *args) memory() {
+	a.add("--proc", "/proc", "--dev", "/dev")
+	a.tmpfs("/dev/shm", libctx.SandboxShmBytes, "1777")
+	a.tmpfs("/tmp", libctx.SandboxTmpBytes, "1777")
+	a.tmpfs("/run", libctx.SandboxRunBytes, "0755")
+	a.add("--symlink", "../tmp", "/var/tmp")
+}
+
+// tree shows what belongs to the suite: the view, its programs, the home.
+func (a *args) tree(s Spec) {
+	if s.View != "" {
+		a.bind(true, s.View, paths.InRoot)
+	}
+	if s.Tools != "" {
+		a.bind(true, s.Tools, InTools)
+	}
+	if s.Tsh != "" {
+		a.bind(true, s.Tsh, InTsh)
+	}
+	if s.Home != "" {
+		a.bind(false, s.Home, paths.InHome)
+		a.bind(true, s.Home+"/session", InSession)
+	}
+	if s.Control != "" {
+		a.bind(false, s.Control, InControl)
+	}
+}
+
+func (a *args) workspace(w Workspace) {
+	if w.Dir == "" {
+		return
+	}
+	a.bind(false, w.Dir, paths.InWorkspace)
+	for _, b := range w.ReadOnly {
+		a.bind(true, b.Source, b.Target)
+	}
+	for _, l := range w.Links {
+		a.add("--symlink", l.Target, l.At)
+	}
+}
+
+// reserved are top-level directories that the recipe fills itself, so that
+// nothing of the host may be shown at its own path below them.
+var reserved = []string{
+	"bin", "boot", "ctx", "dev", "etc", "lib", "lib32", "lib64", "libx32", "proc", "run", "sbin", "sys", "usr", "var", "workspace",
+}
+
+// Reserved reports whether an inside path lies in a place the recipe fills
+// itself. /tmp and /home are not such places, except for the agent's own home.
+func Reserved(inside string) bool {
+	if inside == "/" || inside == "/home" || inside == "/tmp" || paths.Below(inside, paths.InHome) {
+		return true
+	}
+	top, _, _ := strings.Cut(strings.TrimPrefix(inside, "/"), "/")
+	return slices.Contains(reserved, top)
+}

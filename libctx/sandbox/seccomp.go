@@ -1,0 +1,150 @@
+package sandbox
+
+import (
+	"encoding/binary"
+
+	"cortexfs.org/libctx/errdefs"
+	seccomp "github.com/elastic/go-seccomp-bpf"
+	"github.com/elastic/go-seccomp-bpf/arch"
+	"golang.org/x/net/bpf"
+	"golang.org/x/sys/unix"
+)
+
+// refused are system calls no tool needs: they administer the machine, look
+// into other processes' memory or the kernel, or reach interfaces that have
+// often had holes. Names that an architecture does not have are left out there.
+var refused = []string{
+	// Mounts. The payload has no rights for them; this keeps their code away.
+	"mount", "umount", "umount2", "pivot_root", "chroot",
+	"open_tree", "move_mount", "fsopen", "fsconfig", "fsmount", "fspick", "mount_setattr",
+	// Namespaces.
+	"setns",
+	// The kernel and its modules.
+	"kexec_load", "kexec_file_load", "init_module", "finit_module", "delete_module", "create_module",
+	"bpf", "perf_event_open", "userfaultfd", "lookup_dcookie", "nfsservctl", "_sysctl", "uselib",
+	"io_uring_setup", "io_uring_enter", "io_uring_register",
+	// Keys are not part of any namespace.
+	"add_key", "request_key", "keyctl",
+	// Files by handle ignore the directories above them.
+	"open_by_handle_at", "fanotify_init",
+	// The machine as a whole.
+	"reboot", "swapon", "swapoff", "quotactl", "quotactl_fd", "syslog", "acct",
+	"settimeofday", "clock_settime", "stime", "vhangup", "iopl", "ioperm",
+}
+
+// namespaces are the clone and unshare flags that make one.
+const namespaces = unix.CLONE_NEWNS | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC | unix.CLONE_NEWUSER |
+	unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWCGROUP
+
+// Filter is the system call filter of every sandbox, as the array of
+// instructions that bwrap's --seccomp reads. It is made for the machine this
+// program was built for; programs of another system call ABI (32-bit ones) get
+// ENOSYS for everything.
+func Filter() ([]byte, error) {
+	code, err := filter()
+	if err != nil {
+		return nil, errdefs.New(errdefs.Internal, "system call filter: %w", err)
+	}
+	raw, err := bpf.Assemble(code)
+	if err != nil {
+		return nil, errdefs.New(errdefs.Internal, "system call filter: %w", err)
+	}
+	var out []byte
+	for _, r := range raw {
+		out = binary.NativeEndian.AppendUint16(out, r.Op)
+		out = append(out, r.Jt, r.Jf)
+		out = binary.NativeEndian.AppendUint32(out, r.K)
+	}
+	return out, nil
+}
+
+func filter() ([]bpf.Instruction, error) {
+	machine, err := arch.GetInfo("")
+	if err != nil {
+		return nil, err
+	}
+	have := func(names ...string) (known []string) {
+		for _, n := range names {
+			if _, ok := machine.SyscallNames[n]; ok {
+				known = append(known, n)
+			}
+		}
+		return known
+	}
+	makesNamespace := seccomp.ArgumentConditions{{Argument: 0, Operation: seccomp.BitsSet, Value: namespaces}}
+	policy := seccomp.Policy{
+		DefaultAction: seccomp.ActionAllow,
+		Syscalls: []seccomp.SyscallGroup{
+			// Its flags lie in memory, where no filter can look; without it the
+			// C library uses clone.
+			{Names: have("clone3"), Action: fail(unix.ENOSYS)},
+			{
+				Names: have(refused...),
+				NamesWithCondtions: []seccomp.NameWithConditions{
+					{Name: "clone", Conditions: makesNamespace},
+					{Name: "unshare", Conditions: seccomp.ArgumentConditions{
+						{Argument: 0, Operation: seccomp.BitsSet, Value: namespaces | unix.CLONE_NEWTIME},
+					}},
+				},
+				Action: fail(unix.EPERM),
+			},
+		},
+	}
+	calls, err := policy.Assemble()
+	if err != nil {
+		return nil, err
+	}
+	code := []bpf.Instruction{
+		bpf.LoadAbsolute{Off: offArch, Size: 4},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: uint32(machine.ID), SkipTrue: 1},
+		bpf.RetConstant{Val: uint32(fail(unix.ENOSYS))},
+	}
+	nr := func(name string) uint32 { return uint32(machine.SyscallNames[name]) }
+	// Pushing input into a terminal.
+	code = append(code, unless(nr("ioctl"), 1, false, unix.EPERM, unix.TIOCSTI, unix.TIOCLINUX)...)
+	// Other personalities weaken the layout of memory; asking and Linux's own stay.
+	code = append(code, unless(nr("personality"), 0, true, unix.EPERM, 0, 0xffffffff)...)
+	// Address families that no network namespace confines, or that nobody needs.
+	code = append(code, unless(nr("socket"), 0, true, unix.EAFNOSUPPORT,
+		unix.AF_UNIX, unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK)...)
+	return append(code, calls...), nil
+}
+
+func fail(errno unix.Errno) seccomp.Action {
+	return seccomp.ActionErrno | seccomp.Action(errno)
+}
+
+// Offsets in the data a filter looks at.
+const (
+	offNumber = 0
+	offArch   = 4
+	offArgs   = 16
+)
+
+// unless refuses system call nr with errno if its argument arg is one of values
+// (only false), or if it is none of them (only true). The kernel takes these
+// arguments as 32 bits, so exactly those are compared: a caller can set the
+// others as it likes.
+func unless(nr uint32, arg uint32, only bool, errno unix.Errno, values ...uint32) []bpf.Instruction {
+	low := offArgs + 8*arg
+	if binary.NativeEndian.Uint16([]byte{0, 1}) == 1 { // big-endian
+		low += 4
+	}
+	n := uint8(len(values))
+	code := []bpf.Instruction{
+		bpf.LoadAbsolute{Off: offNumber, Size: 4},
+		// To the instruction behind the block.
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: nr, SkipFalse: n + 3},
+		bpf.LoadAbsolute{Off: low, Size: 4},
+	}
+	for i, v := range values {
+		skip := n - uint8(i) // to the second return
+		code = append(code, bpf.JumpIf{Cond: bpf.JumpEqual, Val: v, SkipTrue: skip})
+	}
+	refuse := bpf.RetConstant{Val: uint32(fail(errno))}
+	allow := bpf.RetConstant{Val: uint32(seccomp.ActionAllow)}
+	if only {
+		return append(code, refuse, allow)
+	}
+	return append(code, allow, refuse)
+}

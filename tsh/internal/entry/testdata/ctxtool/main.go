@@ -1,0 +1,15 @@
+// Command ctxtool, as far as a sandbox needs it to start: the entry step alone.
+package main
+
+import (
+	"os"
+
+	"cortexfs.org/tsh/internal/entry"
+)
+
+func main() {
+	if len(os.Args) > 1 && os.Args[1] == "entry" {
+		os.Exit(entry.Main(os.Args[2:]))
+	}
+	os.Exit(2)
+}
