@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
-	"strconv"
 	"strings"
 
 	"cortexfs.org/libctx"
@@ -54,9 +52,6 @@ func Route(c Call) (inner Call, via libctx.Tool, err error) {
 // form is meant but broken: over MaxArgs words, a word over MaxArg bytes or
 // with NUL, or no strict JSON object at all.
 func commandLine(args jsontext.Value) (words []string, isArgs bool, err error) {
-	if err := bounded(args); err != nil {
-		return nil, false, err
-	}
 	var members map[string]jsontext.Value
 	if err := wire.Object(args, &members); err != nil {
 		return nil, false, err
@@ -86,37 +81,4 @@ func commandLine(args jsontext.Value) (words []string, isArgs bool, err error) {
 		words[i] = w
 	}
 	return words, true, nil
-}
-
-// bounded checks that a text is one strict JSON value that the schema machinery
-// can take: not nested too deep, and every number one that arithmetic survives.
-func bounded(text []byte) error {
-	d := jsontext.NewDecoder(bytes.NewReader(text))
-	for {
-		tok, err := d.ReadToken()
-		switch {
-		case errors.Is(err, io.EOF):
-			return nil
-		case err != nil:
-			return errors.New("invalid JSON")
-		case d.StackDepth() > libctx.MaxSchemaDepth:
-			return fmt.Errorf("nested more than %d deep", libctx.MaxSchemaDepth)
-		case tok.Kind() == '0' && !plainNumber(tok.String()):
-			return errors.New("holds a number that is too large")
-		}
-	}
-}
-
-// plainNumber bounds a number's text and its exponent, so that exact arithmetic
-// on it stays cheap.
-func plainNumber(s string) bool {
-	if len(s) > libctx.MaxNumber {
-		return false
-	}
-	i := strings.IndexAny(s, "eE")
-	if i < 0 {
-		return true
-	}
-	e, err := strconv.Atoi(strings.TrimPrefix(s[i+1:], "+"))
-	return err == nil && e >= -libctx.MaxNumber && e <= libctx.MaxNumber
 }

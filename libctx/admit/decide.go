@@ -40,8 +40,8 @@ func Decide(a Agent, t Tool, c Call) Decision {
 	q := ask(a, t, c)
 	d := Decision{Name: q.call.Name, Via: q.via, Effect: q.effect}
 	for _, s := range stages {
-		if f := s.judge(q); f.refused() {
-			d.Code, d.Reason = f.code(s), f.reason
+		if v := s.judge(q).verdict(s); !v.OK {
+			d.Code, d.Reason = v.Code, v.Reason
 			return d
 		}
 	}
@@ -54,15 +54,9 @@ func Explain(a Agent, t Tool, c Call) []Verdict {
 	q := ask(a, t, c)
 	var all []Verdict
 	for _, s := range stages {
-		f := s.judge(q)
-		if f.none {
-			continue
+		if f := s.judge(q); !f.none {
+			all = append(all, f.verdict(s))
 		}
-		v := Verdict{Stage: s.name, OK: !f.refused(), Reason: f.reason, Want: f.want}
-		if f.refused() {
-			v.Code = f.code(s)
-		}
-		all = append(all, v)
 	}
 	return all
 }

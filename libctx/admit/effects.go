@@ -9,24 +9,10 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// The classes of effect.
-const (
-	unknown           = control.Effect("unknown")
-	pure              = control.Effect("pure")
-	workspaceRead     = control.Effect("workspace_read")
-	workspaceMutation = control.Effect("workspace_mutation")
-	hostRead          = control.Effect("host_read")
-	hostMutation      = control.Effect("host_mutation")
-	hostProcess       = control.Effect("host_process")
-	network           = control.Effect("network")
-	delegation        = control.Effect("delegation")
-	extension         = control.Effect("extension")
-)
-
 // classOf is the class a tool declares.
 func classOf(t Tool) control.Effect {
 	if t.Effect == "" {
-		return unknown
+		return control.Unknown
 	}
 	return t.Effect
 }
@@ -36,7 +22,7 @@ func classOf(t Tool) control.Effect {
 // /workspace. It is read from the arguments as they came.
 func effectOf(t Tool, c Call) control.Effect {
 	class := classOf(t)
-	up, ok := map[control.Effect]control.Effect{workspaceRead: hostRead, workspaceMutation: hostMutation}[class]
+	up, ok := map[control.Effect]control.Effect{control.WorkspaceRead: control.HostRead, control.WorkspaceMutation: control.HostMutation}[class]
 	if !ok {
 		return class
 	}
@@ -70,11 +56,11 @@ func leaves(p string) bool {
 // hostCodes says how a controlled policy refuses the classes it has no
 // question for.
 var hostCodes = map[control.Effect]Code{
-	hostRead:     HostReadDenied,
-	hostMutation: HostChangeDenied,
-	network:      NetworkDenied,
-	delegation:   DelegationDenied,
-	extension:    ExtensionDenied,
+	control.HostRead:     HostReadDenied,
+	control.HostMutation: HostChangeDenied,
+	control.Network:      NetworkDenied,
+	control.Delegation:   DelegationDenied,
+	control.Extension:    ExtensionDenied,
 }
 
 // effects is the policy over classes. An unknown class is refused whatever the
@@ -84,23 +70,23 @@ var hostCodes = map[control.Effect]Code{
 // be asked those are refused.
 func effects(q *question) finding {
 	class := q.effect
-	if class == unknown || class == "" {
+	if class == control.Unknown || class == "" {
 		return refuse("a known class in "+q.tool.Path+".d/effect", "the effect of %s is unknown", q.tool.Name)
 	}
 	switch q.agent.Effects {
-	case "unsafe-host":
+	case control.EffectsUnsafeHost:
 		return pass
-	case "controlled", "controlled-bash-approval":
+	case control.EffectsControlled, control.EffectsControlledBashApproval:
 	default:
 		return finding{refuse: EffectsUnreadable, reason: "effects has no meaning: " + q.agent.Effects, want: "effects unsafe-host"}
 	}
 	f := finding{reason: "effects is " + q.agent.Effects + ", the call is " + string(class), want: "effects unsafe-host"}
 	switch code, denied := hostCodes[class]; {
-	case class == pure, class == workspaceRead:
+	case class == control.Pure, class == control.WorkspaceRead:
 		return pass
 	case denied:
 		f.refuse = code
-	case class == hostProcess && q.tool.Name != "bash" && q.tool.Name != "shell.exec":
+	case class == control.HostProcess && q.tool.Name != "bash" && q.tool.Name != "shell.exec":
 		f.refuse = ProcessDenied
 	default:
 		f.refuse = ApprovalMissing
@@ -111,7 +97,7 @@ func effects(q *question) finding {
 // approval: an agent whose calls must be approved one by one gets none through
 // while nobody can be asked.
 func approval(q *question) finding {
-	if q.agent.Approval == "auto" {
+	if q.agent.Approval == control.ApprovalAuto {
 		return pass
 	}
 	return refuse("approval auto", "approval is %s and nobody can be asked", q.agent.Approval)

@@ -21,30 +21,43 @@ type question struct {
 	effect   control.Effect
 }
 
-// finding is what a stage says. The zero value lets the call pass.
+// finding is what a stage says. The zero value refuses: a stage lets a call
+// pass by saying so.
 type finding struct {
-	reason string
+	ok     bool
+	none   bool   // the stage has nothing to do with this call
+	reason string // of a refusal; of a pass, a remark
 	want   string
 	refuse Code // the code of the refusal if it is not the stage's own
-	pass   bool // reason is a remark, not a refusal
-	none   bool // the stage has nothing to do with this call
 }
 
-func (f finding) refused() bool { return f.reason != "" && !f.pass && !f.none }
+func (f finding) refused() bool { return !f.ok && !f.none }
 
-func (f finding) code(s stage) Code {
-	if f.refuse != "" {
-		return f.refuse
+// verdict gives a finding the words of its stage.
+func (f finding) verdict(s stage) Verdict {
+	v := Verdict{Stage: s.name, OK: !f.refused(), Reason: f.reason, Want: f.want}
+	if v.OK {
+		return v
 	}
-	return s.code
+	if v.Code = f.refuse; v.Code == "" {
+		v.Code = s.code
+	}
+	if v.Reason == "" {
+		v.Reason = string(v.Code)
+	}
+	return v
 }
 
 func refuse(want, reason string, args ...any) finding {
 	return finding{reason: fmt.Sprintf(reason, args...), want: want}
 }
 
-// pass is the zero finding, under a name.
-var pass = finding{}
+var (
+	pass    = finding{ok: true}
+	nothing = finding{none: true}
+)
+
+func unjudged(why string) finding { return finding{ok: true, reason: "not judged: " + why} }
 
 // stage is one row of the pipeline. ofCall marks the stages that judge the
 // call's words rather than the tool's place in the agent's view; ofFile the
@@ -80,11 +93,11 @@ var stages = []stage{
 func (s stage) judge(q *question) finding {
 	switch {
 	case q.routeErr != nil && !strings.HasPrefix(s.name, "tsh "):
-		return finding{none: true}
+		return nothing
 	case s.ofFile && q.tool.Kind == Missing:
-		return finding{reason: "not judged: the tool was not found", pass: true}
+		return unjudged("the tool was not found")
 	case s.ofFile && q.tool.Kind == Irregular && s.code != NotRegular:
-		return finding{reason: "not judged: what has the name is no tool", pass: true}
+		return unjudged("what has the name is no tool")
 	}
 	return s.check(q)
 }
@@ -94,14 +107,14 @@ func shellArguments(q *question) finding {
 	case q.routeErr != nil:
 		return refuse(`{"args":["TOOL","WORD",…]}`, "%s", q.routeErr)
 	case q.via == "":
-		return finding{none: true}
+		return nothing
 	}
 	return pass
 }
 
 func shellPolicy(q *question) finding {
 	if q.via == "" && q.routeErr == nil {
-		return finding{none: true}
+		return nothing
 	}
 	return needsRule(q.agent, Shell)
 }
@@ -162,7 +175,7 @@ func mounted(q *question) finding {
 func execMount(q *question) finding {
 	line, ok := q.agent.Mounts.Covering(q.tool.Path)
 	if !ok {
-		return finding{reason: "not judged: no line of mount covers the tool", pass: true}
+		return unjudged("no line of mount covers the tool")
 	}
 	if !line.NoExec() {
 		return pass

@@ -1,0 +1,334 @@
+package admit
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"cortexfs.org/libctx"
+	"cortexfs.org/libctx/asuser"
+	"cortexfs.org/libctx/control"
+	"cortexfs.org/libctx/mount"
+	"cortexfs.org/libctx/policy"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/go-cmp/cmp"
+)
+
+// rules is a policy for tests.
+func rules(t testing.TB, lines ...string) policy.Policy {
+	t.Helper()
+	var p policy.Policy
+	for _, l := range lines {
+		r, err := policy.ParseRule(l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Rules = append(p.Rules, r)
+	}
+	return p
+}
+
+// coder is an agent that may read, through the shell or directly.
+func coder(t testing.TB) Agent {
+	perm, err := control.ParsePerm("r--")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Agent{
+		Name: "coder", Subject: "coder_t",
+		Identity: asuser.Identity{UID: 1000, GID: 1000, Groups: []uint32{1000, 27}},
+		Declared: []libctx.Tool{"fs.read"},
+		Path:     []string{"/ctx/tool", "/ctx/home/1000/tool"},
+		Mounts:   mount.Default(1000, "coder"),
+		Perm:     perm,
+		Policy:   rules(t, "allow coder_t tool:tsh execute", "allow coder_t tool:fs.read execute"),
+		Effects:  "unsafe-host", Approval: "auto",
+	}
+}
+
+const readSchema = `{"type":"object","properties":{"path":{"type":"string"},"lines":{"type":"integer","minimum":1}},"required":["path"],"additionalProperties":false}` + "\n"
+
+func fsRead() Tool {
+	return Tool{
+		Name: "fs.read", Kind: Regular, Path: "/ctx/tool/fs.read", Mode: 0o755,
+		Schema: []byte(readSchema), Effect: "workspace_read",
+	}
+}
+
+func read(args string) Call {
+	return Call{Name: "fs.read", Arguments: jsontext.Value(args), Direct: true}
+}
+
+func tsh(args string) Call { return Call{Name: Shell, Arguments: jsontext.Value(args), Direct: true} }
+
+func TestAllowed(t *testing.T) {
+	for _, c := range []Call{
+		read(`{"path":"README.md"}`),
+		read(`{"path":"README.md","lines":3}`),
+		read(`{"args":["README.md"]}`),
+		read(`{"args":[]}`),
+		tsh(`{"args":["fs.read","README.md"]}`),
+		tsh(` {"args" : ["fs.read"]} `),
+	} {
+		got := Decide(coder(t), fsRead(), c)
+		want := Decision{Allowed: true, Name: "fs.read", Effect: "workspace_read", Authorization: ByPolicy}
+		if c.Name == Shell {
+			want.Via = Shell
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s %s: %s", c.Name, c.Arguments, diff)
+		}
+		for _, v := range Explain(coder(t), fsRead(), c) {
+			if !v.OK {
+				t.Errorf("%s %s: %+v", c.Name, c.Arguments, v)
+			}
+		}
+	}
+}
+
+// TestStages has each stage refuse an otherwise perfect call.
+func TestStages(t *testing.T) {
+	exec := func(options ...string) mount.Table {
+		return mount.Table{{Source: "/ctx", Target: "/ctx", ReadOnly: true, Options: options}}
+	}
+	good := `{"path":"README.md"}`
+	type edit func(*Agent, *Tool, *Call)
+	args := func(s string) edit { return func(_ *Agent, _ *Tool, c *Call) { c.Arguments = jsontext.Value(s) } }
+	agent := func(f func(*Agent)) edit { return func(a *Agent, _ *Tool, _ *Call) { f(a) } }
+	tool := func(f func(*Tool)) edit { return func(_ *Agent, t *Tool, _ *Call) { f(t) } }
+	shell := func(s string) edit { return func(_ *Agent, _ *Tool, c *Call) { *c = tsh(s) } }
+	both := func(fs ...edit) edit {
+		return func(a *Agent, t *Tool, c *Call) {
+			for _, f := range fs {
+				f(a, t, c)
+			}
+		}
+	}
+	words := func(n int) string {
+		return `{"args":[` + strings.TrimSuffix(strings.Repeat(`"x",`, n), ",") + `]}`
+	}
+
+	for _, tt := range []struct {
+		name   string
+		edit   edit
+		stage  string
+		code   Code
+		reason string // part of it
+	}{
+		{"member missing", args(`{}`), "schema", InvalidArguments, "path"},
+		{"unknown member", args(`{"path":"a","mode":"w"}`), "schema", InvalidArguments, "mode"},
+		{"other case", args(`{"Path":"a"}`), "schema", InvalidArguments, ""},
+		{"wrong type", args(`{"path":3}`), "schema", InvalidArguments, "/path"},
+		{"below minimum", args(`{"path":"a","lines":0}`), "schema", InvalidArguments, "/lines"},
+		{"fraction", args(`{"path":"a","lines":1.5}`), "schema", InvalidArguments, "/lines"},
+		{"huge number", args(`{"path":"a","lines":1e999999999}`), "schema", InvalidArguments, "too long"},
+		{"tiny number", args(`{"path":"a","lines":1e-999999999}`), "schema", InvalidArguments, "too long"},
+		{"long number", args(`{"path":"a","lines":` + strings.Repeat("9", 1000) + `}`), "schema", InvalidArguments, "too long"},
+		{"not an object", args(`["a"]`), "schema", InvalidArguments, "not a JSON object"},
+		{"null", args(`null`), "schema", InvalidArguments, "not a JSON object"},
+		{"nothing", args(``), "schema", InvalidArguments, "not a JSON object"},
+		{"cut", args(`{"path":"a"`), "schema", InvalidArguments, "invalid JSON"},
+		{"two values", args(`{"path":"a"}{}`), "schema", InvalidArguments, ""},
+		{"duplicate member", args(`{"path":"a","path":"b"}`), "schema", InvalidArguments, "invalid JSON"},
+		{"invalid UTF-8", args("{\"path\":\"\xff\"}"), "schema", InvalidArguments, "invalid JSON"},
+		{"deep", args(`{"path":` + strings.Repeat("[", 20000) + strings.Repeat("]", 20000) + `}`), "schema", InvalidArguments, "depth"},
+		{"args and more", args(`{"args":["a"],"path":3}`), "schema", InvalidArguments, ""},
+		{"args of numbers", args(`{"args":[1]}`), "schema", InvalidArguments, "strings"},
+		{"too many words", args(words(libctx.MaxArgs + 1)), "schema", InvalidArguments, "limit"},
+		{"word too long", args(`{"args":["` + strings.Repeat("x", libctx.MaxArg+1) + `"]}`), "schema", InvalidArguments, "limit"},
+		{"NUL in a word", args(`{"args":["\u0000"]}`), "schema", InvalidArguments, "NUL"},
+		{"cli tool", tool(func(t *Tool) { t.CLIOnly = true }), "schema", InvalidArguments, "mode cli"},
+		{"no schema", tool(func(t *Tool) { t.Schema, t.SchemaError = nil, "/ctx/tool/fs.read has no schema" }), "schema", InvalidArguments, "no schema"},
+		{"schema is no JSON", tool(func(t *Tool) { t.Schema = []byte("not JSON\n") }), "schema", InvalidArguments, "schema: "},
+		{"schema is no schema", tool(func(t *Tool) { t.Schema = []byte(`{"type":3}` + "\n") }), "schema", InvalidArguments, "not a JSON Schema"},
+		{"schema of a file", tool(func(t *Tool) { t.Schema = []byte(`{"$ref":"file:///etc/passwd"}` + "\n") }), "schema", InvalidArguments, "another document"},
+		{"schema of the net", tool(func(t *Tool) { t.Schema = []byte(`{"$ref":"http://127.0.0.1/s"}` + "\n") }), "schema", InvalidArguments, "another document"},
+		{"schema of a file's draft", tool(func(t *Tool) { t.Schema = []byte(`{"$schema":"file:///etc/passwd"}` + "\n") }), "schema", InvalidArguments, "another document"},
+		{"schema in a circle", tool(func(t *Tool) { t.Schema = []byte(`{"$ref":"#"}` + "\n") }), "schema", InvalidArguments, "cycle"},
+		{"schema false", tool(func(t *Tool) { t.Schema = []byte(`false` + "\n") }), "schema", InvalidArguments, ""},
+		{"schema with a huge number", tool(func(t *Tool) { t.Schema = []byte(`{"minimum":1e999999999}` + "\n") }), "schema", InvalidArguments, "too long"},
+
+		{"not declared", agent(func(a *Agent) { a.Declared = nil }), "declared", NotDeclared, "tools does not list fs.read"},
+		{"missing", tool(func(t *Tool) { *t = Tool{Name: "fs.read"} }), "path", NotFound, "no directory of path has fs.read: /ctx/tool:/ctx/home/1000/tool"},
+		{"facts of another tool", tool(func(t *Tool) { t.Name = "fs.list" }), "path", NotFound, "fs.read"},
+		{"a link", tool(func(t *Tool) { t.Kind, t.Obstacle = Irregular, "/ctx/tool/fs.read: is a link" }), "regular file", NotRegular, "is a link"},
+		{"no bit at all", tool(func(t *Tool) { t.Mode = 0o644 }), "linux mode", LinuxPermission, "0644"},
+		{"no bit for the owner", tool(func(t *Tool) { t.Mode, t.UID = 0o655, 1000 }), "linux mode", LinuxPermission, "its owner"},
+		{"no bit for the group", tool(func(t *Tool) { t.Mode, t.GID = 0o745, 27 }), "linux mode", LinuxPermission, "its group"},
+		{"no bit for others", tool(func(t *Tool) { t.Mode = 0o754 }), "linux mode", LinuxPermission, "others"},
+		{"no bit for root", both(agent(func(a *Agent) { a.Identity = asuser.Identity{} }), tool(func(t *Tool) { t.Mode = 0o666 })), "linux mode", LinuxPermission, "anybody"},
+		{"not mounted", agent(func(a *Agent) { a.Mounts = a.Mounts[1:] }), "mount", NotMounted, "covers /ctx/tool/fs.read"},
+		{"noexec", agent(func(a *Agent) { a.Mounts = exec("noexec") }), "noexec", NoExecMount, "the mount on /ctx is noexec"},
+		{"noexec below", agent(func(a *Agent) {
+			a.Mounts = append(exec(), mount.Line{Source: "/ctx/tool", Target: "/ctx/tool", ReadOnly: true, Options: []string{"noexec"}})
+		}), "noexec", NoExecMount, "/ctx/tool is"},
+		{"perm", agent(func(a *Agent) { a.Perm = 0 }), "perm", Perm, "needs r--"},
+		{"perm of a process", tool(func(t *Tool) { t.Effect = "host_process" }), "perm", Perm, "needs --x"},
+		{"perm of a change", tool(func(t *Tool) { t.Effect = "workspace_mutation" }), "perm", Perm, "needs -w-"},
+		{"agent policy", agent(func(a *Agent) { a.Policy = rules(t, "allow coder_t tool:tsh execute") }), "agent policy", AgentPolicy, "no line allows coder_t tool:fs.read execute"},
+		{"policy of another subject", agent(func(a *Agent) { a.Policy = rules(t, "allow other_t tool:fs.read execute") }), "agent policy", AgentPolicy, "coder_t"},
+		{"empty tool policy", tool(func(t *Tool) { t.HasPolicy = true }), "tool policy", ToolPolicy, "no line that allows coder_t"},
+		{"tool policy of another", tool(func(tl *Tool) { tl.HasPolicy, tl.Policy = true, rules(t, "allow other_t tool:fs.read execute") }), "tool policy", ToolPolicy, "coder_t"},
+		{"broken tool policy", tool(func(t *Tool) { t.PolicyError = "policy: line 1: …" }), "tool policy", ToolPolicy, "line 1"},
+		{"unknown effect", both(tool(func(t *Tool) { t.Effect = "" }), agent(func(a *Agent) { a.Perm = 7 })), "effects", EffectUnknown, "unknown"},
+		{"unknown effect by name", both(tool(func(t *Tool) { t.Effect = "unknown" }), agent(func(a *Agent) { a.Perm = 7 })), "effects", EffectUnknown, "unknown"},
+		{"effects of no meaning", agent(func(a *Agent) { a.Effects = "" }), "effects", EffectsUnreadable, ""},
+		{"controlled, host path", both(agent(func(a *Agent) { a.Effects = "controlled" }), args(`{"path":"/etc/passwd"}`)), "effects", HostReadDenied, "host_read"},
+		{"controlled, climbing path", both(agent(func(a *Agent) { a.Effects = "controlled" }), args(`{"path":"a/../../x"}`)), "effects", HostReadDenied, "host_read"},
+		{"controlled, climbing word", both(agent(func(a *Agent) { a.Effects = "controlled" }), shell(`{"args":["fs.read","/workspace/../etc"]}`)), "effects", HostReadDenied, "host_read"},
+		{"nobody to ask", agent(func(a *Agent) { a.Approval = "ask" }), "approval", ApprovalMissing, "ask"},
+
+		{"tsh without words", shell(`{"args":[]}`), "tsh arguments", InvalidArguments, "no tool"},
+		{"tsh with members", shell(`{"path":"a"}`), "tsh arguments", InvalidArguments, "alone"},
+		{"tsh args and more", shell(`{"args":["fs.read"],"x":1}`), "tsh arguments", InvalidArguments, "alone"},
+		{"tsh of a path", shell(`{"args":["/bin/sh"]}`), "tsh arguments", InvalidArguments, "tool name"},
+		{"tsh of tsh", shell(`{"args":["tsh","fs.read"]}`), "tsh arguments", InvalidArguments, "itself"},
+		{"tsh not allowed", both(shell(`{"args":["fs.read"]}`), agent(func(a *Agent) { a.Policy = rules(t, "allow coder_t tool:fs.read execute") })), "tsh policy", AgentPolicy, "no line allows coder_t tool:tsh execute"},
+		{"inner not allowed", both(shell(`{"args":["fs.read"]}`), agent(func(a *Agent) { a.Policy = rules(t, "allow coder_t tool:tsh execute") })), "agent policy", AgentPolicy, "tool:fs.read"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			a, tl, c := coder(t), fsRead(), read(good)
+			tt.edit(&a, &tl, &c)
+			d := Decide(a, tl, c)
+			if d.Allowed || d.Code != tt.code || !strings.Contains(d.Reason, tt.reason) || d.Reason == "" {
+				t.Errorf("decision %+v, want code %s and reason with %q", d, tt.code, tt.reason)
+			}
+			if strings.Contains(d.Reason, "\n") {
+				t.Errorf("reason %q is more than a line", d.Reason)
+			}
+			var first *Verdict
+			for _, v := range Explain(a, tl, c) {
+				if v.OK != (v.Code == "") {
+					t.Errorf("verdict %+v: code and OK disagree", v)
+				}
+				if !v.OK && first == nil {
+					first = &v
+				}
+			}
+			if first == nil || first.Stage != tt.stage || first.Code != d.Code || first.Reason != d.Reason || first.Want == "" {
+				t.Errorf("first refusal %+v, want stage %q and the decision's words %+v", first, tt.stage, d)
+			}
+		})
+	}
+}
+
+func TestControlled(t *testing.T) {
+	for class, want := range map[control.Effect]Code{
+		"pure": "", "workspace_read": "", "workspace_mutation": ApprovalMissing, "host_read": HostReadDenied,
+		"host_mutation": HostChangeDenied, "host_process": ProcessDenied, "network": NetworkDenied,
+		"delegation": DelegationDenied, "extension": ExtensionDenied, "unknown": EffectUnknown,
+	} {
+		a, tl := coder(t), fsRead()
+		a.Perm, a.Effects, tl.Effect = 7, "controlled", class
+		if d := Decide(a, tl, read(`{"path":"a"}`)); d.Code != want || d.Allowed != (want == "") {
+			t.Errorf("%s: %+v, want %q", class, d, want)
+		}
+	}
+	a, sh := coder(t), fsRead()
+	sh.Name, sh.Effect = "bash", "host_process"
+	a.Perm, a.Effects, a.Policy = 7, "controlled-bash-approval", rules(t, "allow coder_t tool:tsh execute", "allow coder_t tool:bash execute")
+	if d := Decide(a, sh, tsh(`{"args":["bash","-c","true"]}`)); d.Code != ApprovalMissing {
+		t.Errorf("bash: %+v", d)
+	}
+}
+
+// TestPermFree: the tools that perm says nothing about.
+func TestPermFree(t *testing.T) {
+	a, tl := coder(t), fsRead()
+	a.Perm, tl.Name, tl.Effect = 0, "agent.update", "delegation"
+	a.Policy = rules(t, "allow coder_t tool:tsh execute", "allow coder_t tool:agent.update execute")
+	if d := Decide(a, tl, tsh(`{"args":["agent.update"]}`)); !d.Allowed {
+		t.Errorf("agent.update without perm: %+v", d)
+	}
+	tl.Name = "calc"
+	tl.Effect = "pure"
+	a.Policy = rules(t, "allow coder_t tool:tsh execute", "allow coder_t tool:calc execute")
+	if d := Decide(a, tl, tsh(`{"args":["calc"]}`)); !d.Allowed {
+		t.Errorf("a pure tool without perm: %+v", d)
+	}
+}
+
+func TestExplainNamesEveryRefusal(t *testing.T) {
+	a, tl := coder(t), fsRead()
+	a.Perm, a.Policy, a.Declared, tl.HasPolicy = 0, policy.Policy{}, nil, true
+	var refused []string
+	for _, v := range Explain(a, tl, read(`{}`)) {
+		if !v.OK {
+			refused = append(refused, v.Stage)
+		}
+	}
+	want := []string{"schema", "declared", "perm", "agent policy", "tool policy"}
+	if diff := cmp.Diff(want, refused); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestRoute(t *testing.T) {
+	in, via, err := Route(tsh(`{"args":["fs.read","a b","é\u0001"]}`))
+	if err != nil || via != Shell || in.Name != "fs.read" || in.Direct || string(in.Arguments) != `{"args":["a b","é\u0001"]}` {
+		t.Errorf("Route = %+v, %q, %v", in, via, err)
+	}
+	in, via, err = Route(tsh(`{"args":["fs.list"]}`))
+	if err != nil || string(in.Arguments) != `{"args":[]}` {
+		t.Errorf("Route without words = %s, %q, %v", in.Arguments, via, err)
+	}
+	same := read(`{ "path" : 1 }`)
+	in, via, err = Route(same)
+	if err != nil || via != "" || !in.Direct || string(in.Arguments) != string(same.Arguments) {
+		t.Errorf("Route of a tool = %+v, %q, %v", in, via, err)
+	}
+}
+
+// TestSentences: every code has one, and none gives a policy away.
+func TestSentences(t *testing.T) {
+	for _, c := range Codes() {
+		s, ok := sentences[c]
+		if !ok || s != c.Sentence() || s == "" {
+			t.Errorf("%s has no sentence", c)
+		}
+		for _, word := range []string{"policy", "_t", "perm ", "/ctx", "mode", "noexec"} {
+			if strings.Contains(s, word) {
+				t.Errorf("%s tells the model %q", c, word)
+			}
+		}
+	}
+	if len(Codes()) != len(sentences) {
+		t.Errorf("%d codes, %d sentences", len(Codes()), len(sentences))
+	}
+	if AgentPolicy.Sentence() != "not permitted" || Code("later").Sentence() != "not permitted" {
+		t.Error("the sentence of a policy refusal changed")
+	}
+}
+
+func TestShown(t *testing.T) {
+	a, tl := coder(t), fsRead()
+	a.Declared, tl.Schema = nil, nil
+	if !Shown(a, tl) {
+		t.Error("a tool some call of which is admitted is not shown")
+	}
+	for i, hide := range []func(){
+		func() { tl = Tool{Name: "fs.read"} }, func() { tl.Kind = Irregular }, func() { tl.Mode = 0o644 },
+		func() { a.Policy = policy.Policy{} }, func() { tl.HasPolicy = true }, func() { a.Perm = 0 },
+		func() { tl.Effect = "" }, func() { a.Mounts = nil },
+	} {
+		a, tl = coder(t), fsRead()
+		hide()
+		if Shown(a, tl) {
+			t.Errorf("case %d: %+v is shown", i, tl)
+		}
+	}
+}
+
+func BenchmarkDecide(b *testing.B) {
+	a, tl := coder(b), fsRead()
+	for _, c := range []Call{read(`{"path":"README.md"}`), tsh(`{"args":["fs.read","README.md"]}`)} {
+		b.Run(fmt.Sprint(c.Name), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if d := Decide(a, tl, c); !d.Allowed {
+					b.Fatal(d)
+				}
+			}
+		})
+	}
+}
