@@ -11,12 +11,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// ABI is the value of an agent's abi control that asks for this contract.
-const ABI = "sdk-envelope-v1"
-
-// Schema is the schema member of every invocation.
-const Schema = "cortexfs.agent-invocation/v1"
-
 // MaxStep is the number of the last step a run may have; steps count from 0.
 const MaxStep = libctx.MaxAgentStarts - 1
 
@@ -86,7 +80,7 @@ func (i *Invocation) Encode() ([]byte, error) {
 		return nil, err
 	}
 	out := sent{
-		Schema: Schema, Run: i.Run, Step: i.Step, Input: i.Input,
+		Schema: libctx.EnvelopeSchema, Run: i.Run, Step: i.Step, Input: i.Input,
 		HistoryMessages: i.HistoryMessages, ToolContext: i.ToolContext,
 	}
 	if o := i.Observation; o != nil {
@@ -119,8 +113,8 @@ func Decode(body []byte) (*Invocation, error) {
 	switch {
 	case g.Schema == nil:
 		return nil, missing("schema")
-	case *g.Schema != Schema:
-		return nil, errdefs.New(errdefs.Invalid, "member schema is %.80q, not %q", *g.Schema, Schema)
+	case *g.Schema != libctx.EnvelopeSchema:
+		return nil, errdefs.New(errdefs.Invalid, "member schema is %.80q, not %q", *g.Schema, libctx.EnvelopeSchema)
 	case g.Run == nil:
 		return nil, missing("run")
 	case g.Step == nil:

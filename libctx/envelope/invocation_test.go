@@ -103,7 +103,7 @@ func TestDecodeRefuses(t *testing.T) {
 		"a long observation":  edit("authoritative", strings.Repeat("c", libctx.MaxObservation)),
 		"more than one MiB":   edit("original", strings.Repeat("i", libctx.MaxEnvelope)),
 		"20,000 levels":       edit(`"step": 1`, `"step": `+strings.Repeat("[", 20000)),
-		"a step 1 with null":  `{"schema":"` + Schema + `","run":"r","step":1,"input":"","history_messages":"","tool_context":"","observation":null}` + "\n",
+		"a step 1 with null":  `{"schema":"` + libctx.EnvelopeSchema + `","run":"r","step":1,"input":"","history_messages":"","tool_context":"","observation":null}` + "\n",
 		"a lone surrogate":    edit("original", `\ud800`),
 		"a NUL byte in place": edit("original", "\x00"),
 	}
