@@ -61,7 +61,6 @@ const (
 	MaxToolArguments  = 1 << 20   // bytes of the arguments a built-in tool reads
 	MaxToolScript     = 4 << 10   // bytes of the two-line file of a built-in tool
 	MaxListDepth      = 64        // levels of directories one fs.list call descends
-	MaxSearchDirs     = 64        // directories of one CTX_PATH
 	ToolTimeout       = 120 * time.Second
 	ShellTimeout      = 110 * time.Second // of a command that shell.exec runs: less than ToolTimeout, so that the output survives
 	MaxToolTimeout    = time.Hour

@@ -35,17 +35,17 @@ var data embed.FS
 // Tools lists the built-in tools, sorted by name.
 func Tools() []Tool {
 	tools := []Tool{
-		{Name: "fs.list", Effect: "workspace_read", Cap: "read", Replay: true, Parallel: true},
-		{Name: "fs.read", Effect: "workspace_read", Cap: "read", Replay: true, Parallel: true},
-		{Name: "fs.stat", Effect: "workspace_read", Cap: "read", Replay: true, Parallel: true},
-		{Name: "shell.exec", Effect: "host_process", Cap: "execute"},
+		{Name: "fs.list", Effect: control.WorkspaceRead, Cap: "read", Replay: true, Parallel: true},
+		{Name: "fs.read", Effect: control.WorkspaceRead, Cap: "read", Replay: true, Parallel: true},
+		{Name: "fs.stat", Effect: control.WorkspaceRead, Cap: "read", Replay: true, Parallel: true},
+		{Name: "shell.exec", Effect: control.HostProcess, Cap: "execute"},
 		// The host serves tsh itself: its file is there to be found and admitted.
-		{Name: "tsh", Effect: "pure", Cap: "route", Mode: "cli", Interpreter: paths.InBin + "/tsh"},
+		{Name: "tsh", Effect: control.Pure, Cap: "route", Mode: control.ModeCLI, Interpreter: paths.InBin + "/tsh"},
 	}
 	for i := range tools {
 		t := &tools[i]
 		if t.Interpreter == "" {
-			t.Mode, t.Interpreter = "json", paths.InBin+"/ctxtool"
+			t.Mode, t.Interpreter = control.ModeJSON, paths.InBin+"/ctxtool"
 		}
 		t.Description = strings.TrimSuffix(text(t.Name, "description"), "\n")
 		t.Schema = strings.TrimSuffix(text(t.Name, "schema"), "\n")
@@ -77,11 +77,11 @@ func Find(name libctx.Tool) (Tool, bool) {
 // executable tool/<name> itself, the others are controls in tool/<name>.d. There
 // is no policy among them, so that the agents' policies decide.
 func (t Tool) Files() map[string][]byte {
-	word := func(yes bool, is, not string) []byte {
+	word := func(yes bool, is, isNot string) []byte {
 		if yes {
 			return []byte(is + "\n")
 		}
-		return []byte(not + "\n")
+		return []byte(isNot + "\n")
 	}
 	return map[string][]byte{
 		"":            []byte("#!" + t.Interpreter + "\n" + string(t.Name) + "\n"),
@@ -91,7 +91,7 @@ func (t Tool) Files() map[string][]byte {
 		"cap":         []byte(t.Cap + "\n"),
 		"effect":      []byte(t.Effect + "\n"),
 		"mode":        []byte(t.Mode + "\n"),
-		"replay":      word(t.Replay, "safe", "unsafe"),
+		"replay":      word(t.Replay, control.ReplaySafe, control.ReplayUnsafe),
 		"parallel":    word(t.Parallel, "1", "0"),
 	}
 }

@@ -8,9 +8,8 @@ import (
 	"path"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
-	"cortexfs.org/libctx"
+	"cortexfs.org/libctx/control"
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/libctx/paths"
 )
@@ -30,7 +29,7 @@ func DefaultPath(uid uint32) []string {
 // Sources are the places a path can come from; absent ones are empty.
 type Sources struct {
 	InAgent bool     // CTX_AGENT is set: the process runs in an agent's view
-	Tshrc   []string // of the start-up file (ParseTshrc)
+	Tshrc   []string // of the start-up file (control.ParseTshrc); nil if it sets none
 	Process string   // CTX_PATH of the environment
 	UID     uint32
 }
@@ -50,49 +49,19 @@ func SearchPath(s Sources) ([]string, error) {
 	return DefaultPath(s.UID), nil
 }
 
-// Split takes a CTX_PATH apart: 1 to libctx.MaxSearchDirs absolute clean
-// directories, colons between. Anything else is errdefs.Invalid; an empty
+// Split takes a CTX_PATH apart: absolute clean directories with colons between,
+// as control.ParsePath has them. Anything else is errdefs.Invalid; an empty
 // element, which elsewhere means the current directory, is too.
 func Split(text string) ([]string, error) {
-	dirs := strings.Split(text, ":")
-	if len(dirs) > libctx.MaxSearchDirs {
-		return nil, errdefs.New(errdefs.Invalid, "CTX_PATH: holds more than %d directories", libctx.MaxSearchDirs)
+	if strings.ContainsAny(text, "\r\n") {
+		return nil, errdefs.New(errdefs.Invalid, "CTX_PATH: holds a line end")
 	}
-	for _, d := range dirs {
-		if !path.IsAbs(d) || path.Clean(d) != d || strings.ContainsAny(d, "\x00\n\r") || !utf8.ValidString(d) {
-			return nil, errdefs.New(errdefs.Invalid, "CTX_PATH: %.80q is not an absolute clean directory", d)
-		}
+	dirs, err := control.ParsePath(control.Line(text))
+	if err != nil {
+		return nil, errdefs.New(errdefs.Invalid, "CTX_PATH: %w", err)
 	}
-	return dirs, nil
-}
-
-// ParseTshrc reads a start-up file: at most one line CTX_PATH=DIRS, blank lines,
-// and lines that begin with #. It is data: nothing in it is expanded or run. A
-// file without the line gives nil. Anything else is errdefs.Invalid and names
-// the line, as is a file over libctx.MaxControlFile bytes.
-func ParseTshrc(text []byte) ([]string, error) {
-	if len(text) > libctx.MaxControlFile {
-		return nil, errdefs.New(errdefs.Invalid, "%s: longer than %d bytes", StartFile, libctx.MaxControlFile)
-	}
-	var dirs []string
-	n := 0
-	for line := range strings.Lines(string(text)) {
-		n++
-		line = strings.TrimSuffix(line, "\n")
-		if strings.Trim(line, " \t") == "" || line[0] == '#' {
-			continue
-		}
-		value, ok := strings.CutPrefix(line, "CTX_PATH=")
-		switch {
-		case !ok:
-			return nil, errdefs.New(errdefs.Invalid, "%s: line %d: only CTX_PATH=DIRECTORIES is understood", StartFile, n)
-		case dirs != nil:
-			return nil, errdefs.New(errdefs.Invalid, "%s: line %d: a second CTX_PATH", StartFile, n)
-		}
-		var err error
-		if dirs, err = Split(value); err != nil {
-			return nil, errdefs.New(errdefs.Invalid, "%s: line %d: %w", StartFile, n, err)
-		}
+	if len(dirs) == 0 {
+		return nil, errdefs.New(errdefs.Invalid, "CTX_PATH: is empty")
 	}
 	return dirs, nil
 }
