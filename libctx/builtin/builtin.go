@@ -5,13 +5,9 @@
 package builtin
 
 import (
-	"bytes"
-	"embed"
-	"strings"
-
 	"cortexfs.org/libctx"
+	"cortexfs.org/libctx/builtin/about"
 	"cortexfs.org/libctx/control"
-	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/libctx/paths"
 )
 
@@ -29,9 +25,6 @@ type Tool struct {
 	Parallel    bool   // several calls may run at the same time
 }
 
-//go:embed data
-var data embed.FS
-
 // Tools lists the built-in tools, sorted by name.
 func Tools() []Tool {
 	tools := []Tool{
@@ -47,20 +40,9 @@ func Tools() []Tool {
 		if t.Interpreter == "" {
 			t.Mode, t.Interpreter = control.ModeJSON, paths.InBin+"/ctxtool"
 		}
-		t.Description = strings.TrimSuffix(text(t.Name, "description"), "\n")
-		t.Schema = strings.TrimSuffix(text(t.Name, "schema"), "\n")
+		t.Description, t.Schema = about.Description(t.Name), about.Schema(t.Name)
 	}
 	return tools
-}
-
-// text is one embedded file; a missing one is a defect that the first test of
-// this package finds.
-func text(name libctx.Tool, file string) string {
-	b, err := data.ReadFile("data/" + string(name) + "/" + file)
-	if err != nil {
-		panic(err)
-	}
-	return string(b)
 }
 
 // Find is the built-in tool of that name.
@@ -94,23 +76,4 @@ func (t Tool) Files() map[string][]byte {
 		"replay":      word(t.Replay, control.ReplaySafe, control.ReplayUnsafe),
 		"parallel":    word(t.Parallel, "1", "0"),
 	}
-}
-
-// ParseFile reads the two-line file of a built-in tool: a line that begins with
-// #!, a line with the tool's name, nothing else. A text over
-// libctx.MaxToolScript bytes or of another form is errdefs.Invalid.
-func ParseFile(text []byte) (libctx.Tool, error) {
-	if len(text) > libctx.MaxToolScript {
-		return "", errdefs.New(errdefs.Invalid, "tool file is longer than %d bytes", libctx.MaxToolScript)
-	}
-	first, rest, ok := bytes.Cut(text, []byte("\n"))
-	name, end, terminated := bytes.Cut(rest, []byte("\n"))
-	if !ok || !terminated || len(end) != 0 || !bytes.HasPrefix(first, []byte("#!")) {
-		return "", errdefs.New(errdefs.Invalid, "tool file is not an interpreter line and a name")
-	}
-	t, err := libctx.ParseTool(string(name))
-	if err != nil {
-		return "", errdefs.New(errdefs.Invalid, "tool file: %w", err)
-	}
-	return t, nil
 }

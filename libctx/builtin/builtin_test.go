@@ -1,0 +1,119 @@
+package builtin
+
+import (
+	"bytes"
+	"sort"
+	"strings"
+	"testing"
+
+	"cortexfs.org/libctx"
+	"cortexfs.org/libctx/control"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+func program(name libctx.Tool) string {
+	if name == "tsh" {
+		return "tsh"
+	}
+	return "ctxtool"
+}
+
+// Every file must be what the tree accepts, in its canonical form.
+func TestFilesAreCanonicalControls(t *testing.T) {
+	for _, tool := range Tools() {
+		for file, text := range tool.Files() {
+			if file == "" {
+				if want := "#!/ctx/bin/" + program(tool.Name) + "\n" + string(tool.Name) + "\n"; string(text) != want {
+					t.Errorf("%s: the file is %q", tool.Name, text)
+				}
+				continue
+			}
+			if got, err := control.CanonicalTool(file, text); err != nil || !bytes.Equal(got, text) {
+				t.Errorf("%s.d/%s: %q is canonically %q, %v", tool.Name, file, text, got, err)
+			}
+		}
+	}
+}
+
+func TestToolsAreSortedAndNamed(t *testing.T) {
+	tools := Tools()
+	if !sort.SliceIsSorted(tools, func(i, j int) bool { return tools[i].Name < tools[j].Name }) {
+		t.Error("not sorted")
+	}
+	for _, tool := range tools {
+		if _, err := libctx.ParseTool(string(tool.Name)); err != nil {
+			t.Error(err)
+		}
+		if found, ok := Find(tool.Name); !ok || found.Schema != tool.Schema {
+			t.Errorf("Find(%s) = %v", tool.Name, ok)
+		}
+	}
+	if _, ok := Find("no.such"); ok {
+		t.Error("found a tool that is not there")
+	}
+}
+
+func TestPermissionsFollowEffects(t *testing.T) {
+	want := map[libctx.Tool]string{"fs.read": "r--", "fs.list": "r--", "fs.stat": "r--", "shell.exec": "--x", "tsh": "---"}
+	for name, perm := range want {
+		tool, _ := Find(name)
+		if got := tool.Effect.Perm().String(); got != perm {
+			t.Errorf("%s needs %s, not %s", name, got, perm)
+		}
+		if readOnly := perm == "r--"; tool.Replay != readOnly || tool.Parallel != readOnly {
+			t.Errorf("%s: replay %v, parallel %v", name, tool.Replay, tool.Parallel)
+		}
+	}
+}
+
+// An agent that is shown one schema must not be refused by another.
+func TestSchemas(t *testing.T) {
+	for _, c := range []struct {
+		tool libctx.Tool
+		args string
+		ok   bool
+	}{
+		{"fs.read", `{"path":"a"}`, true},
+		{"fs.read", `{"path":"a","start":1,"lines":2,"numbers":true}`, true},
+		{"fs.read", `{}`, false},
+		{"fs.read", `{"path":""}`, false},
+		{"fs.read", `{"path":"a","start":0}`, false},
+		{"fs.read", `{"path":"a","start":1.5}`, false},
+		{"fs.read", `{"path":"a","offset":1}`, false},
+		{"fs.read", `{"path":null}`, false},
+		{"fs.list", `{}`, true},
+		{"fs.list", `{"path":"a","recursive":true,"depth":64,"limit":10000,"after":"a/b"}`, true},
+		{"fs.list", `{"depth":65}`, false},
+		{"fs.list", `{"limit":10001}`, false},
+		{"fs.stat", `{"path":"a"}`, true},
+		{"fs.stat", `{}`, false},
+		{"shell.exec", `{"cmd":"true","timeout_ms":3600000}`, true},
+		{"shell.exec", `{"cmd":"true","timeout_ms":3600001}`, false},
+		{"shell.exec", `{"cmd":""}`, false},
+		{"tsh", `{"args":["tools"]}`, true},
+		{"tsh", `{"args":[]}`, false},
+		{"tsh", `{"args":[` + strings.TrimSuffix(strings.Repeat(`"a",`, 65), ",") + `]}`, false},
+	} {
+		tool, _ := Find(c.tool)
+		schema, err := jsonschema.UnmarshalJSON(strings.NewReader(tool.Schema))
+		if err != nil {
+			t.Fatal(err)
+		}
+		compiler := jsonschema.NewCompiler()
+		compiler.DefaultDraft(jsonschema.Draft2020)
+		if err := compiler.AddResource("schema", schema); err != nil {
+			t.Fatal(err)
+		}
+		compiled, err := compiler.Compile("schema")
+		if err != nil {
+			t.Fatal(err)
+		}
+		args, err := jsonschema.UnmarshalJSON(strings.NewReader(c.args))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := compiled.Validate(args); (err == nil) != c.ok {
+			t.Errorf("%s %s: %v", c.tool, c.args, err)
+		}
+	}
+}

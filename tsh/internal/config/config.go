@@ -1,0 +1,53 @@
+// Package config is the only place where tsh and ctxtool read their
+// environment.
+package config
+
+import (
+	"os"
+	"strings"
+
+	"cortexfs.org/libctx/paths"
+)
+
+// Tool is what ctxtool takes from its environment.
+type Tool struct {
+	Run     string   // CTX_RUN_ID; may be empty
+	JSON    bool     // CTX_TOOL_MODE is json: the host reads the output
+	Environ []string // for commands that a tool starts: all but CTX_TOOL_MODE
+}
+
+// ForTool reads the environment of a built-in tool.
+func ForTool() Tool {
+	t := Tool{Run: os.Getenv("CTX_RUN_ID"), JSON: os.Getenv("CTX_TOOL_MODE") == "json"}
+	for _, kv := range os.Environ() {
+		if !strings.HasPrefix(kv, "CTX_TOOL_MODE=") {
+			t.Environ = append(t.Environ, kv)
+		}
+	}
+	return t
+}
+
+// Shell is what tsh takes from its environment.
+type Shell struct {
+	Paths paths.Env // for paths.Find, without the flag
+	Home  string    // CTX_HOME, as seen inside; may be empty
+	Path  string    // CTX_PATH; may be empty
+	Agent string    // CTX_AGENT; empty outside of agents
+}
+
+// ForShell reads the environment of tsh.
+func ForShell() Shell {
+	return Shell{
+		Paths: paths.Env{
+			CTXRoot:    os.Getenv("CTX_ROOT"),
+			Home:       os.Getenv("HOME"),
+			DataHome:   os.Getenv("XDG_DATA_HOME"),
+			RuntimeDir: os.Getenv("XDG_RUNTIME_DIR"),
+			ConfigHome: os.Getenv("XDG_CONFIG_HOME"),
+			UID:        os.Getuid(),
+		},
+		Home:  os.Getenv("CTX_HOME"),
+		Path:  os.Getenv("CTX_PATH"),
+		Agent: os.Getenv("CTX_AGENT"),
+	}
+}

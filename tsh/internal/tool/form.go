@@ -1,0 +1,135 @@
+package tool
+
+import (
+	"strconv"
+	"strings"
+
+	"cortexfs.org/libctx/errdefs"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Form is the command-line form of a tool: how words become its arguments. The
+// empty form takes no words.
+type Form struct {
+	Operands []string // members that words without a flag set, in order
+	Numbers  []string // members of --NAME N flags that are whole numbers
+	Texts    []string // members of --NAME TEXT flags
+	Switches []string // members of --NAME flags that become true
+	Rest     string   // if set: this member is all words joined by one space, and there are no flags
+}
+
+// Object makes the arguments object that words stand for. Flags may be anywhere
+// before a word "--"; --NAME=VALUE works too. Errors are errdefs.Invalid.
+func (f Form) Object(words []string) (jsontext.Value, error) {
+	members := map[string]any{}
+	if f.Rest != "" {
+		if len(words) > 0 {
+			members[f.Rest] = strings.Join(words, " ")
+		}
+		return encode(members)
+	}
+	var operands []string
+	for i := 0; i < len(words); i++ {
+		w := words[i]
+		if w == "--" {
+			operands = append(operands, words[i+1:]...)
+			break
+		}
+		if len(w) < 2 || w[0] != '-' {
+			operands = append(operands, w)
+			continue
+		}
+		used, err := f.flag(members, words[i:])
+		if err != nil {
+			return nil, err
+		}
+		i += used - 1
+	}
+	if len(operands) > len(f.Operands) {
+		return nil, errdefs.New(errdefs.Invalid, "arguments: %q is one word too many", operands[len(f.Operands)])
+	}
+	for i, w := range operands {
+		members[f.Operands[i]] = w
+	}
+	return encode(members)
+}
+
+// flag takes the flag at words[0] and says how many words it used.
+func (f Form) flag(members map[string]any, words []string) (int, error) {
+	name, value, joined := strings.Cut(strings.TrimPrefix(words[0], "--"), "=")
+	if name == words[0] {
+		name = "" // a single dash: no tool has short flags
+	}
+	if has(f.Switches, name) && !joined {
+		members[name] = true
+		return 1, nil
+	}
+	number := has(f.Numbers, name)
+	if !number && !has(f.Texts, name) {
+		return 0, errdefs.New(errdefs.Invalid, "arguments: unknown flag %q", words[0]).
+			WithHint("words after -- are never flags")
+	}
+	used := 1
+	if !joined {
+		if len(words) == 1 {
+			return 0, errdefs.New(errdefs.Invalid, "arguments: flag %s has no value", words[0])
+		}
+		value, used = words[1], 2
+	}
+	if !number {
+		members[name] = value
+		return used, nil
+	}
+	n, err := strconv.ParseInt(value, 10, 32)
+	if err != nil {
+		return 0, errdefs.New(errdefs.Invalid, "arguments: flag --%s: %q is not a whole number", name, value)
+	}
+	members[name] = n
+	return used, nil
+}
+
+func has(names []string, name string) bool {
+	for _, n := range names {
+		if n == name {
+			return true
+		}
+	}
+	return false
+}
+
+// Words makes the command-line form {"args":[WORDS…]} itself.
+func Words(words []string) (jsontext.Value, error) {
+	return encode(map[string]any{"args": words})
+}
+
+// Usage is the command-line form in one line.
+func (f Form) Usage(name string) string {
+	if f.Rest != "" {
+		return name + " WORDS…"
+	}
+	for _, s := range f.Switches {
+		name += " [--" + s + "]"
+	}
+	for _, n := range f.Numbers {
+		name += " [--" + n + " N]"
+	}
+	for _, t := range f.Texts {
+		name += " [--" + t + " " + strings.ToUpper(t) + "]"
+	}
+	for _, o := range f.Operands {
+		name += " " + strings.ToUpper(o)
+	}
+	return name
+}
+
+// encode makes the object. A word that is not valid UTF-8 can not be a JSON
+// string; a tool that takes such names has a quoted form for them.
+func encode(members map[string]any) (jsontext.Value, error) {
+	b, err := json.Marshal(members, json.Deterministic(true))
+	if err != nil {
+		return nil, errdefs.New(errdefs.Invalid, "arguments: a word is not UTF-8 text").
+			WithHint(`a file name that is not can be given in double quotes with \xNN, as fs.list shows it`)
+	}
+	return b, nil
+}

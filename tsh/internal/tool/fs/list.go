@@ -1,0 +1,127 @@
+package fs
+
+import (
+	"context"
+	"path"
+	"strings"
+
+	"cortexfs.org/libctx"
+	"cortexfs.org/libctx/errdefs"
+	"cortexfs.org/tsh/internal/tool"
+	"github.com/go-json-experiment/json/jsontext"
+	"golang.org/x/sys/unix"
+)
+
+// List is fs.list: the entries of a directory, sorted, then cut.
+var List = tool.Tool{
+	Name: "fs.list",
+	Form: tool.Form{
+		Operands: []string{"path"}, Numbers: []string{"depth", "limit"}, Texts: []string{"after"}, Switches: []string{"recursive"},
+	},
+	Run: list,
+}
+
+// defaultLimit is the number of entries shown if the call names none.
+const defaultLimit = 1000
+
+func list(ctx context.Context, args jsontext.Value, out *tool.Output) error {
+	a := struct {
+		Path      string `json:"path"`
+		Recursive bool   `json:"recursive"`
+		Depth     *int   `json:"depth"`
+		Limit     *int   `json:"limit"`
+		After     string `json:"after"`
+	}{Path: "."}
+	if err := tool.Decode(args, &a); err != nil {
+		return err
+	}
+	base, err := Plain(a.Path)
+	if err != nil {
+		return err
+	}
+	l := lister{ctx: ctx, out: out, base: path.Clean(base), depth: 1, left: defaultLimit}
+	if a.Recursive {
+		l.depth = libctx.MaxListDepth
+	}
+	if err := bounded("depth", a.Depth, libctx.MaxListDepth, &l.depth); err != nil {
+		return err
+	}
+	if err := bounded("limit", a.Limit, libctx.MaxListEntries, &l.left); err != nil {
+		return err
+	}
+	after, err := l.resume(a.After)
+	if err != nil {
+		return err
+	}
+	fd, st, err := locate(base)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	if k := kind(st.Mode); k != "dir" {
+		return errdefs.New(errdefs.Invalid, "%s: is a %s, not a directory", Show(base), k).WithHint("fs.stat describes it")
+	}
+	dir, err := reopen(base, st, unix.O_RDONLY|unix.O_DIRECTORY)
+	if err != nil {
+		return err
+	}
+	total, err := l.directory(dir, "", after, 1)
+	if err != nil {
+		return errdefs.New(errdefs.KindOf(err), "%s: %w", Show(base), err)
+	}
+	l.notes(total)
+	return nil
+}
+
+// bounded takes an optional whole number from 1 to max into to.
+func bounded(name string, n *int, max int, to *int) error {
+	if n == nil {
+		return nil
+	}
+	if *n < 1 || *n > max {
+		return errdefs.New(errdefs.Invalid, "arguments: %s is %d, not 1 to %d", name, *n, max)
+	}
+	*to = *n
+	return nil
+}
+
+// resume turns the path after which the listing goes on into its components
+// below base.
+func (l *lister) resume(after string) ([]string, error) {
+	if after == "" {
+		return nil, nil
+	}
+	p, err := Plain(after)
+	if err != nil {
+		return nil, err
+	}
+	rel := path.Clean(p)
+	if l.base != "." {
+		below, ok := strings.CutPrefix(rel, strings.TrimSuffix(l.base, "/")+"/")
+		if !ok {
+			return nil, errdefs.New(errdefs.Invalid, "arguments: after %s is not below %s", Show(p), Show(l.base))
+		}
+		rel = below
+	}
+	return strings.Split(rel, "/"), nil
+}
+
+// notes says what the listing left out.
+func (l *lister) notes(total int) {
+	switch {
+	case l.cut && l.depth == 1:
+		l.out.Notef("%d of %d entries; next: after=%s", l.shown, total, Show(l.last))
+	case l.cut:
+		l.out.Notef("%d entries, more follow; next: after=%s", l.shown, Show(l.last))
+	case total == 0:
+		l.out.Notef("empty directory")
+	case l.shown == 0:
+		l.out.Notef("nothing follows")
+	}
+	for _, p := range l.closed {
+		l.out.Notef("not listed: %s", p)
+	}
+	if l.cut {
+		l.out.Truncated()
+	}
+}

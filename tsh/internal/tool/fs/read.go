@@ -1,0 +1,104 @@
+package fs
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"cortexfs.org/libctx"
+	"cortexfs.org/libctx/errdefs"
+	"cortexfs.org/tsh/internal/tool"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Read is fs.read: lines of one UTF-8 text file, byte for byte.
+var Read = tool.Tool{
+	Name: "fs.read",
+	Form: tool.Form{Operands: []string{"path", "start", "lines"}, Numbers: []string{"start", "lines"}, Switches: []string{"numbers"}},
+	Run:  read,
+}
+
+func read(ctx context.Context, args jsontext.Value, out *tool.Output) error {
+	a := struct {
+		Path    string `json:"path"`
+		Start   *int   `json:"start"`
+		Lines   *int   `json:"lines"`
+		Numbers bool   `json:"numbers"`
+	}{}
+	if err := tool.Decode(args, &a); err != nil {
+		return err
+	}
+	p, err := Plain(a.Path)
+	if err != nil {
+		return err
+	}
+	v := view{first: 1, end: int(^uint(0) >> 1), numbers: a.Numbers, max: libctx.MaxToolResult - tool.Reserve}
+	if a.Start != nil {
+		if v.first = *a.Start; v.first < 1 {
+			return errdefs.New(errdefs.Invalid, "arguments: start is %d, lines count from 1", v.first)
+		}
+	}
+	if a.Lines != nil {
+		if *a.Lines < 1 {
+			return errdefs.New(errdefs.Invalid, "arguments: lines is %d, less than 1", *a.Lines)
+		}
+		if *a.Lines < v.end-v.first {
+			v.end = v.first + *a.Lines
+		}
+	}
+	f, st, err := openFile(p)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if st.Size > libctx.MaxFileRead {
+		return tooBig(p, st.Size)
+	}
+	if err := scan(ctx, f, st.Size, &v, p); err != nil {
+		return err
+	}
+	if v.total() < v.first && v.first > 1 {
+		return errdefs.New(errdefs.Invalid, "%s: start %d is past the last line, %d", Show(p), v.first, v.total())
+	}
+	out.Write(v.out)
+	v.note(out)
+	return nil
+}
+
+func tooBig(p string, size int64) error {
+	return errdefs.New(errdefs.TooBig, "%s: %d bytes, over the limit of %d", Show(p), size, libctx.MaxFileRead)
+}
+
+// scan passes a whole file through the view in pieces that end between
+// characters, and refuses what is not text. Stated is the size it had when it was
+// opened; it may grow, and reading ends at the limit all the same.
+func scan(ctx context.Context, r io.Reader, stated int64, v *view, p string) error {
+	buf := make([]byte, 128<<10)
+	keep, size := 0, int64(0)
+	for {
+		if err := ctx.Err(); err != nil {
+			return errdefs.New(errdefs.KindOf(err), "%s: %w", Show(p), context.Cause(ctx))
+		}
+		n, err := r.Read(buf[keep:])
+		if size += int64(n); size > libctx.MaxFileRead {
+			return tooBig(p, size)
+		}
+		text := buf[:keep+n]
+		whole := boundary(text)
+		if errors.Is(err, io.EOF) {
+			whole = len(text)
+		}
+		if at := notText(text[:whole]); at >= 0 {
+			return errdefs.New(errdefs.Invalid, "%s: is a binary file of %d bytes: byte %d is not UTF-8 text",
+				Show(p), max(size, stated), size-int64(len(text)-at))
+		}
+		v.take(text[:whole])
+		keep = copy(buf, text[whole:])
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return errdefs.New(errdefs.KindOf(err), "%s: %w", Show(p), err)
+		}
+	}
+}

@@ -1,0 +1,59 @@
+package fs
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"cortexfs.org/libctx/errdefs"
+	"cortexfs.org/tsh/internal/tool"
+	"github.com/go-json-experiment/json/jsontext"
+	"golang.org/x/sys/unix"
+)
+
+// Stat is fs.stat: facts about one object of any kind, which is not opened. A
+// link is described, not followed.
+var Stat = tool.Tool{
+	Name: "fs.stat",
+	Form: tool.Form{Operands: []string{"path"}},
+	Run:  stat,
+}
+
+func stat(_ context.Context, args jsontext.Value, out *tool.Output) error {
+	a := struct {
+		Path string `json:"path"`
+	}{}
+	if err := tool.Decode(args, &a); err != nil {
+		return err
+	}
+	p, err := Plain(a.Path)
+	if err != nil {
+		return err
+	}
+	fd, st, err := locate(p)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	fmt.Fprintf(out, "path: %s\nkind: %s\nsize: %d\nmode: %s\nuid: %d\ngid: %d\nlinks: %d\nmodified: %s\nchanged: %s\n",
+		Show(p), kind(st.Mode), st.Size, mode(st), st.Uid, st.Gid, st.Nlink, when(st.Mtim), when(st.Ctim))
+	switch kind(st.Mode) {
+	case "link":
+		target := make([]byte, unix.PathMax)
+		n, err := unix.Readlinkat(fd, "", target)
+		if err != nil {
+			return errdefs.New(errdefs.KindOf(err), "%s: %w", Show(p), err)
+		}
+		fmt.Fprintf(out, "target: %s\n", Show(string(target[:n])))
+	case "char", "block":
+		fmt.Fprintf(out, "device: %d:%d\n", unix.Major(st.Rdev), unix.Minor(st.Rdev))
+	}
+	return nil
+}
+
+// mode is the permission bits in octal, with set-id and sticky bits.
+func mode(st unix.Stat_t) string { return fmt.Sprintf("%04o", st.Mode&0o7777) }
+
+func when(t unix.Timespec) string {
+	return time.Unix(t.Unix()).UTC().Format(time.RFC3339)
+}

@@ -1,0 +1,89 @@
+// Package shell is the built-in tool shell.exec: one command line for /bin/sh,
+// without a terminal and without input, its output kept in bounded memory, its
+// processes gone when the call ends.
+package shell
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"cortexfs.org/libctx"
+	"cortexfs.org/libctx/errdefs"
+	"cortexfs.org/tsh/internal/tool"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Exec is shell.exec. Environ is the environment of the commands, complete.
+func Exec(environ []string) tool.Tool {
+	return tool.Tool{
+		Name: "shell.exec",
+		Form: tool.Form{Rest: "cmd"},
+		Run: func(ctx context.Context, args jsontext.Value, out *tool.Output) error {
+			return run(ctx, args, environ, out)
+		},
+	}
+}
+
+func run(ctx context.Context, args jsontext.Value, environ []string, out *tool.Output) error {
+	a := struct {
+		Cmd       string `json:"cmd"`
+		TimeoutMS *int64 `json:"timeout_ms"`
+	}{}
+	if err := tool.Decode(args, &a); err != nil {
+		return err
+	}
+	timeout := libctx.ShellTimeout
+	if a.TimeoutMS != nil {
+		if *a.TimeoutMS < 1 || *a.TimeoutMS > libctx.MaxToolTimeout.Milliseconds() {
+			return errdefs.New(errdefs.Invalid, "arguments: timeout_ms is %d, not 1 to %d", *a.TimeoutMS, libctx.MaxToolTimeout.Milliseconds())
+		}
+		timeout = time.Duration(*a.TimeoutMS) * time.Millisecond
+	}
+	switch {
+	case a.Cmd == "":
+		return errdefs.New(errdefs.Invalid, "arguments: cmd is missing or empty")
+	case strings.ContainsRune(a.Cmd, 0):
+		return errdefs.New(errdefs.Invalid, "arguments: cmd holds a NUL character")
+	}
+	kept := newCapture(libctx.MaxToolResult - tool.Reserve)
+	end, err := command(ctx, a.Cmd, environ, timeout, kept)
+	if err != nil {
+		return err
+	}
+	text, cut := kept.text()
+	out.WriteString(text)
+	if cut {
+		out.Truncated()
+	}
+	out.Exit(end.code)
+	return end.report(out, timeout)
+}
+
+// report writes the notes about how the command ended, and returns an error
+// unless it ended well.
+func (e ending) report(out *tool.Output, timeout time.Duration) error {
+	took := e.took.Round(time.Millisecond)
+	switch {
+	case e.timedOut:
+		out.Notef("timed out after %v and was killed, exit %d, %v", timeout, e.code, took)
+	case e.cancelled:
+		out.Notef("cancelled and killed, exit %d, %v", e.code, took)
+	case e.signal != "":
+		out.Notef("killed by %s, exit %d, %v", e.signal, e.code, took)
+	default:
+		out.Notef("exit %d, %v", e.code, took)
+	}
+	if e.leftover {
+		out.Notef("a process it left in the background held the output open and was killed")
+	}
+	switch {
+	case e.timedOut:
+		return errdefs.New(errdefs.Timeout, "command timed out after %v", timeout)
+	case e.cancelled:
+		return errdefs.New(errdefs.Cancelled, "command was cancelled")
+	case e.code != 0:
+		return errdefs.New(errdefs.IO, "command failed: exit %d", e.code)
+	}
+	return nil
+}
