@@ -1,10 +1,19 @@
 // Package sandboxrun starts programs in sandboxes and ends them. It is the only
-// package of the daemon that starts processes inside one.
+// package of the daemon that starts processes inside one, and there is no way
+// around bubblewrap: without it nothing starts.
+//
+// Three facts of the kernel and of bubblewrap shape it. A parent-death signal
+// follows the thread that forked, so one goroutine, locked to its thread,
+// starts everything. A sandbox is over when its inner init is gone, not when
+// bubblewrap is, so the init is what is registered, killed and waited for. And
+// bubblewrap's gate opens at the end of its pipe, so a launch that is given up
+// is killed first, and the entry step inside asks for a token besides.
 package sandboxrun
 
 import (
 	"context"
 	"io"
+	"sync"
 	"time"
 
 	"cortexfs.org/libctx/errdefs"
@@ -16,14 +25,14 @@ import (
 // Config is what a Launcher needs to know of the host.
 type Config struct {
 	Bwrap string      // bubblewrap; "" looks in a fixed list of places, never in PATH
-	Entry string      // ctxtool on the host: its first step inside every sandbox
+	Entry string      // ctxtool on the host: its first step inside every sandbox; also what Spec.Tools is if empty
 	Log   *log.Logger // nil logs nothing
 }
 
 // Stdio is what a payload reads and where its output goes.
 type Stdio struct {
 	Stdin          []byte    // all of it; none reads /dev/null
-	Stdout, Stderr io.Writer // each called from one goroutine; nil discards
+	Stdout, Stderr io.Writer // each called from one goroutine; nil discards; must not block for long
 	// Started, if set, is told the first process of the sandbox before anything
 	// of the payload runs. An error gives the launch up and is returned.
 	Started func(procid.ID) error
@@ -36,20 +45,91 @@ type Result struct {
 }
 
 // Launcher starts sandboxes. Its methods may be called from any goroutine.
-type Launcher struct{}
+type Launcher struct {
+	bwrap, entry string
+	host         sandbox.Host
+	filter       []byte // sandbox.Filter
+	log          *log.Logger
+	starts       chan start // to the one goroutine that starts processes
 
-// New checks the host once and starts a launcher; the caller closes it.
-func New(cfg Config) (*Launcher, error) { return &Launcher{}, Check(cfg) }
+	life context.Context // done once Close was called
+	end  context.CancelCauseFunc
 
-// Check tells whether sandboxes can be started here.
-func Check(cfg Config) error {
-	return errdefs.New(errdefs.Unavailable, "sandbox: not offered yet")
+	mu     sync.Mutex
+	closed bool
+	runs   sync.WaitGroup // Runs that have not returned; grows only under mu
 }
 
-// Close kills what was started and waits until it is gone.
-func (l *Launcher) Close() error { return nil }
+// New looks at the host once, tries a launch, and returns a launcher; the
+// caller closes it. errdefs.Unavailable names what is missing and, as its hint,
+// what to do about it.
+func New(cfg Config) (*Launcher, error) {
+	l := &Launcher{entry: cfg.Entry, log: cfg.Log, starts: make(chan start)}
+	if l.log == nil {
+		l.log = log.Discard()
+	}
+	var err error
+	if l.bwrap, err = findBwrap(cfg.Bwrap); err != nil {
+		return nil, err
+	}
+	if err := checkEntry(cfg.Entry); err != nil {
+		return nil, err
+	}
+	if l.filter, err = sandbox.Filter(); err != nil {
+		return nil, err
+	}
+	l.host = probeHost()
+	l.life, l.end = context.WithCancelCause(context.Background())
+	go startAll(l.starts)
+	if err := l.try(); err != nil {
+		l.Close()
+		return nil, err
+	}
+	return l, nil
+}
 
-// Run runs one payload.
-func (l *Launcher) Run(ctx context.Context, s sandbox.Spec, io Stdio) (Result, error) {
-	return Result{}, errdefs.New(errdefs.Unsupported, "sandbox: not offered yet")
+// Check tells whether New would succeed: its error, for people who ask what is
+// wrong with this machine.
+func Check(cfg Config) error {
+	l, err := New(cfg)
+	if err != nil {
+		return err
+	}
+	return l.Close()
+}
+
+// errClosed ends what still runs when a launcher is closed.
+var errClosed = errdefs.New(errdefs.Cancelled, "the launcher was closed")
+
+// Close ends everything that runs, as a cancel would, and waits until it is
+// gone. Later Runs are refused with errdefs.Unavailable. Closing twice is fine.
+func (l *Launcher) Close() error {
+	l.mu.Lock()
+	first := !l.closed
+	l.closed = true
+	l.mu.Unlock()
+	l.end(errClosed)
+	l.runs.Wait()
+	if first {
+		// Only now may the starting thread end: sandboxes die with it.
+		close(l.starts)
+	}
+	return nil
+}
+
+// enter counts a Run in and makes its context end with the launcher.
+func (l *Launcher) enter(ctx context.Context) (context.Context, func(), error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return nil, nil, errdefs.New(errdefs.Unavailable, "sandbox: the launcher is closed")
+	}
+	l.runs.Add(1)
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(l.life, func() { cancel(context.Cause(l.life)) })
+	return ctx, func() {
+		stop()
+		cancel(nil)
+		l.runs.Done()
+	}, nil
 }

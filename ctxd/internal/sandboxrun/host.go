@@ -1,0 +1,57 @@
+package sandboxrun
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+
+	"cortexfs.org/libctx/sandbox"
+)
+
+// probeHost looks at what the recipe takes from the machine.
+func probeHost() sandbox.Host {
+	var h sandbox.Host
+	for _, p := range []string{"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"} {
+		if link, err := os.Readlink(p); err == nil {
+			h.Roots = append(h.Roots, sandbox.Root{Path: p, Link: link})
+		} else if isDir(p) {
+			h.Roots = append(h.Roots, sandbox.Root{Path: p})
+		}
+	}
+	// Configuration that interpreters, compilers and TLS libraries look for.
+	for _, pattern := range []string{
+		"ld.so.conf.d", "alternatives", "ssl/certs", "ca-certificates", "pki/tls/certs", "pki/ca-trust",
+		"crypto-policies", "python3*", "perl", "java-*",
+	} {
+		found, _ := filepath.Glob("/etc/" + pattern) // the patterns are well-formed
+		for _, p := range found {
+			if isDir(p) {
+				h.EtcDirs = append(h.EtcDirs, strings.TrimPrefix(p, "/etc/"))
+			}
+		}
+	}
+	return h
+}
+
+func isDir(path string) bool {
+	st, err := os.Stat(path)
+	return err == nil && st.IsDir()
+}
+
+// maxCopied bounds a file of /etc that is copied into sandboxes, in bytes.
+const maxCopied = 1 << 20
+
+// openCopied opens a file of /etc for copying. It is nil if there is none, or
+// none that everybody may read: the launcher may be root, the payload is not.
+func openCopied(path string) *os.File {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil
+	}
+	st, err := f.Stat()
+	if err != nil || !st.Mode().IsRegular() || st.Mode().Perm()&0o004 == 0 || st.Size() > maxCopied {
+		f.Close()
+		return nil
+	}
+	return f
+}

@@ -1,0 +1,59 @@
+package sandboxrun
+
+import (
+	"os"
+	"runtime"
+	"syscall"
+
+	"cortexfs.org/libctx/asuser"
+	"cortexfs.org/libctx/errdefs"
+)
+
+// start asks for one process.
+type start struct {
+	path  string
+	argv  []string
+	attr  *os.ProcAttr
+	reply chan<- answer // of size 1
+}
+
+type answer struct {
+	proc *os.Process
+	err  error
+}
+
+// startAll starts every process, from one thread that stays until the last of
+// them is gone: the kernel sends the parent-death signal when the thread that
+// forked ends, whatever becomes of the process around it.
+func startAll(starts <-chan start) {
+	runtime.LockOSThread() // and never unlocked
+	for s := range starts {
+		proc, err := os.StartProcess(s.path, s.argv, s.attr)
+		s.reply <- answer{proc, err}
+	}
+}
+
+// start starts bwrap with the descriptors of a launch and an empty environment:
+// what is in its own would be readable inside, in /proc/1/environ.
+func (l *Launcher) start(id asuser.Identity, argv []string, files []*os.File) (*os.Process, error) {
+	sys := &syscall.SysProcAttr{
+		Pdeathsig: syscall.SIGKILL,
+		// A group of its own: it can be killed as one before its first process
+		// is known, and a terminal's Ctrl+C does not reach it.
+		Setpgid: true,
+	}
+	if !id.IsSelf() {
+		sys.Credential = &syscall.Credential{Uid: id.UID, Gid: id.GID, Groups: id.Groups}
+	}
+	reply := make(chan answer, 1)
+	l.starts <- start{l.bwrap, argv, &os.ProcAttr{Dir: "/", Env: []string{}, Files: files, Sys: sys}, reply}
+	s := <-reply
+	if s.err != nil {
+		kind := errdefs.Unavailable
+		if k := errdefs.KindOf(s.err); k == errdefs.Busy || k == errdefs.Denied {
+			kind = k
+		}
+		return nil, errdefs.New(kind, "sandbox: start %s: %w", l.bwrap, s.err)
+	}
+	return s.proc, nil
+}
