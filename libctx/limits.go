@@ -32,10 +32,16 @@ const (
 	MaxControlFile   = 64 << 10  // bytes of one control file
 	MaxRecord        = 32 << 20  // bytes of one ledger record, LF included
 	MaxLedger        = 256 << 20 // bytes of one ledger
+	MaxTempSession   = 32 << 20  // bytes of the records of a session in memory (scope temp)
 	MaxLedgerRecords = 1_000_000 // records of one ledger
-	MaxToolFile      = 256 << 20 // bytes of one tool or agent executable that is shown in a sandbox
-	MaxFileRead      = 32 << 20  // bytes of a file that a file tool opens
-	MaxListEntries   = 10_000    // entries one fs.list call returns
+	// LedgerReserve and LedgerReserveRecords are kept back of the two limits
+	// above, so that runs that are going on when a ledger is full can end.
+	LedgerReserve        = 64 << 10  // bytes
+	LedgerReserveRecords = 256       // records
+	IndexEvery           = 1 << 20   // bytes of a ledger after which its index is written again
+	MaxToolFile          = 256 << 20 // bytes of one tool or agent executable that is shown in a sandbox
+	MaxFileRead          = 32 << 20  // bytes of a file that a file tool opens
+	MaxListEntries       = 10_000    // entries one fs.list call returns
 )
 
 // The envelope of executable agents (docs/reference/envelope.md).
@@ -90,3 +96,12 @@ const (
 	SandboxStart     = 10 * time.Second // from the start of bwrap until the payload runs
 	MaxSandboxPipe   = 64 << 10         // bytes read of what bwrap and the entry step say
 )
+
+// Views of agents.
+const (
+	MaxToolDir   = 4096    // entries of one directory of tools, or of controls
+	MaxViewBytes = 1 << 30 // bytes of the tools of one prepared view
+)
+
+// Terminals.
+const MaxTermSide = 1000 // columns, and rows, of a terminal

@@ -1,33 +1,104 @@
 package session
 
 import (
+	"os"
+	"path"
+	"strconv"
+
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/asuser"
+	"cortexfs.org/libctx/atomicfile"
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/libctx/paths"
 )
 
-// Place is where the sessions of one agent are. All path work runs with the
-// owner's file system rights.
+// Place is where the private sessions of one agent are. All path work happens
+// below Layout.Root, follows no link, and has the file system rights of Owner,
+// so that what it makes belongs to the owner.
 type Place struct {
 	Layout paths.Layout
 	Agent  libctx.Agent
 	Owner  asuser.Identity
 }
 
-// Open opens a session for writing.
-func (p Place) Open(name libctx.Session) (*Session, error) { return nil, errNot }
+// Files of a session directory.
+const (
+	ledgerFile = "messages.jsonl"
+	eventsFile = "events.jsonl"
+	indexFile  = "context/ledger.idx"
+)
 
-// Read opens a session for reading.
-func (p Place) Read(name libctx.Session) (*Reader, error) { return nil, errNot }
+// Modes of everything a session is made of.
+const (
+	dirPerm  = 0o700
+	filePerm = 0o600
+)
 
-// List describes the sessions.
-func (p Place) List() ([]Info, error) { return nil, errNot }
+// sessions is the directory of the agent's sessions, relative to the tree.
+func (p Place) sessions() string {
+	return path.Join("home", strconv.FormatUint(uint64(p.Owner.UID), 10), "agent", string(p.Agent), "session")
+}
 
-// Current is the current session.
-func (p Place) Current() (libctx.Session, error) { return "", errNot }
+// rel is the directory of one session, relative to the tree. Its hash names the
+// lock files.
+func (p Place) rel(name libctx.Session) string { return path.Join(p.sessions(), string(name)) }
 
-// SetCurrent sets it.
-func (p Place) SetCurrent(name libctx.Session) error { return errNot }
+// check refuses names before any path is made of them.
+func (p Place) check(name libctx.Session) error {
+	if _, err := libctx.ParseAgent(string(p.Agent)); err != nil {
+		return err
+	}
+	_, err := libctx.ParseSession(string(name))
+	return err
+}
 
-var errNot = errdefs.New(errdefs.Unsupported, "session store")
+// in runs fn with the owner's rights in a directory given relative to the tree.
+func (p Place) in(rel string, fn func(*atomicfile.Dir) error) error {
+	return p.Owner.Do(func() error {
+		root, err := atomicfile.OpenDir(p.Layout.Root)
+		if err != nil {
+			return err
+		}
+		defer root.Close()
+		d, err := root.Sub(rel)
+		if err != nil {
+			return err
+		}
+		defer d.Close()
+		return fn(d)
+	})
+}
+
+// make is in, and makes what is missing of the directory, durably.
+func (p Place) make(rel string, fn func(*atomicfile.Dir) error) error {
+	return p.Owner.Do(func() error {
+		root, err := atomicfile.OpenDir(p.Layout.Root)
+		if err != nil {
+			return err
+		}
+		defer root.Close()
+		d, err := root.MkdirAll(rel, dirPerm)
+		if err != nil {
+			return err
+		}
+		defer d.Close()
+		return fn(d)
+	})
+}
+
+// openExisting opens a file for reading and appending only if it is there.
+func openExisting(d *atomicfile.Dir, rel string) (*os.File, error) {
+	if _, err := d.Lstat(rel); err != nil {
+		return nil, err
+	}
+	f, _, err := d.OpenAppend(rel, filePerm)
+	return f, err
+}
+
+// at says which session an error is about.
+func (p Place) at(name libctx.Session, err error) error {
+	if err == nil {
+		return nil
+	}
+	return errdefs.New(errdefs.KindOf(err), "session %s of agent %s: %w", name, p.Agent, err)
+}

@@ -1,0 +1,214 @@
+package session
+
+import (
+	"hash/crc32"
+
+	"cortexfs.org/libctx"
+	"cortexfs.org/libctx/errdefs"
+	"cortexfs.org/libctx/wire"
+)
+
+// batch is what prepare makes of records: the bytes to append and the frames
+// they imply. started and ended say that a run begins or ends in it.
+type batch struct {
+	bytes          []byte
+	events         []Event
+	started, ended bool
+}
+
+// maxClosing bounds a batch that may use the reserve of a full ledger.
+const maxClosing = 8 << 10
+
+// prepare fills in, encodes and checks records and moves the state over them.
+// What it checks it checks on the encoded lines, so that nothing is written
+// that could not be read back. The caller rolls the state back on an error.
+func (s *Session) prepare(records []Record) (*batch, error) {
+	b := new(batch)
+	ts := s.now().UTC().Format(timeLayout)
+	closing := true
+	var waiting libctx.Run // of a user message whose start frame has to follow
+	for _, r := range records {
+		s.fill(r, ts)
+		text, err := encode(r)
+		if err != nil {
+			return nil, err
+		}
+		if int64(len(text)) > s.limits.record {
+			return nil, errdefs.New(errdefs.NoSpace, "a record of %d bytes is over the limit of %d", len(text), s.limits.record)
+		}
+		br, err := decodeBrief(text)
+		if err != nil {
+			return nil, errdefs.New(errdefs.Invalid, "%s record: %w", typeOf(r), err)
+		}
+		if err := s.admit(br, &waiting); err != nil {
+			return nil, errdefs.New(errdefs.KindOf(err), "%s record: %w", br.Type, err)
+		}
+		events, err := s.st.fold.frames(text, br)
+		if err != nil {
+			return nil, errdefs.New(errdefs.Invalid, "%s record: %w", br.Type, err)
+		}
+		if err := s.st.take(text, br); err != nil {
+			return nil, errdefs.New(errdefs.Invalid, "%s record: %w", br.Type, err)
+		}
+		b.bytes = append(b.bytes, text...)
+		b.events = append(b.events, events...)
+		b.started = b.started || br.starts() && br.Frame.Op != "tsh"
+		b.ended = b.ended || br.Type == "checkpoint"
+		closing = closing && br.closes()
+	}
+	if waiting != "" {
+		return nil, errdefs.New(errdefs.Invalid, "the message of run %s has no start frame with it", waiting)
+	}
+	return b, s.fit(b, closing)
+}
+
+// fit checks the ledger's limits with the batch taken. Only a small batch that
+// ends something may go into the reserve.
+func (s *Session) fit(b *batch, closing bool) error {
+	if closing && len(b.bytes) <= maxClosing && s.st.size <= s.limits.ledger && s.st.seq <= s.limits.records {
+		return nil
+	}
+	return s.room()
+}
+
+// fill sets what Commit sets.
+func (s *Session) fill(r Record, ts string) {
+	h := r.Header()
+	h.Seq, h.TS, h.Type = s.st.seq+1, ts, typeOf(r)
+	switch r := r.(type) {
+	case *Entry:
+		if r.ID == "" {
+			r.ID, r.Parent = entryID(uint32(len(s.st.offs))+1), entryID(s.st.tip)
+		}
+	case *Checkpoint:
+		run := s.st.fold.find(r.Run)
+		if run == nil {
+			return
+		}
+		r.Usage, r.Cost = run.tokens, run.cost
+		if !run.tsh && r.Head == "" {
+			r.Head = entryID(s.st.tip)
+		}
+	}
+}
+
+// admit checks a record against the rules that a writer keeps and a reader does
+// not insist on.
+func (s *Session) admit(b *brief, waiting *libctx.Run) error {
+	bad := func(format string, args ...any) error { return errdefs.New(errdefs.Invalid, format, args...) }
+	if b.Run == "" || b.Type == "head" || b.Type == "session" {
+		return nil
+	}
+	run := s.st.fold.find(b.Run)
+	if b.starts() {
+		switch {
+		case run != nil:
+			return bad("run %s has started already", b.Run)
+		case b.Frame.Op != "tsh" && s.st.active() != "":
+			return bad("run %s is active", s.st.active())
+		}
+		if *waiting == b.Run {
+			*waiting = ""
+		}
+		if b.Frame.ClientID == "" {
+			return nil
+		}
+		other, _, found, err := s.client(b.Frame.ClientID)
+		if err != nil {
+			return err
+		}
+		if found {
+			return errdefs.New(errdefs.Exists, "id %s has started run %s", b.Frame.ClientID, other)
+		}
+		return nil
+	}
+	if run == nil && b.Type == "entry" && b.Kind == KindMessage && b.Role == RoleUser && *waiting == "" {
+		*waiting = b.Run
+		return nil
+	}
+	if run == nil {
+		return bad("run %s is not open", b.Run)
+	}
+	if b.Type == "checkpoint" && len(run.calls) > 0 {
+		return bad("call %s of run %s has no result", run.calls[0].Call, b.Run)
+	}
+	for _, call := range b.results() {
+		if !run.pending(call) {
+			return bad("call %s of run %s is not open", call, b.Run)
+		}
+	}
+	return nil
+}
+
+// starts reports whether the record is a run's start frame.
+func (b *brief) starts() bool { return b.Type == "fact" && b.Frame.Type == "start" }
+
+// results lists the calls a record answers.
+func (b *brief) results() []libctx.Call {
+	var calls []libctx.Call
+	if b.Type == "fact" && b.Frame.Type == "tool_result" {
+		calls = append(calls, b.Frame.Call)
+	}
+	if b.Type == "entry" && b.Role == RoleTool {
+		for _, p := range b.Content {
+			if p.Type == "tool_result" {
+				calls = append(calls, p.Call)
+			}
+		}
+	}
+	return calls
+}
+
+// closes reports whether the record belongs to the end of what a run began, so
+// that it may use the reserve.
+func (b *brief) closes() bool {
+	switch b.Type {
+	case "checkpoint", "usage", "usage_uncertain", "head":
+		return true
+	}
+	return len(b.results()) > 0
+}
+
+func (r *openRun) pending(call libctx.Call) bool {
+	for _, c := range r.calls {
+		if c.Call == call {
+			return true
+		}
+	}
+	return false
+}
+
+func update(crc uint32, b []byte) uint32 { return crc32.Update(crc, castagnoli, b) }
+
+// outcomeUnknown is the result of a call that a host began and did not see the
+// end of.
+const outcomeUnknown = "outcome unknown: the host stopped while this call ran"
+
+// settle ends what a dead host left open, in one batch.
+func (s *Session) settle() error {
+	var records []Record
+	if n := s.st.unstarted; n != 0 {
+		// The message was never acknowledged; the next prompt must not have it.
+		records = append(records, &Head{ID: entryID(s.st.parent(n))})
+	}
+	var settled []SettledCall
+	for _, run := range s.st.fold.runs {
+		for _, c := range run.calls {
+			settled = append(settled, SettledCall{Run: run.run, Call: c.Call, Name: c.Name})
+			if run.tsh {
+				records = append(records, &Fact{Run: run.run, Frame: &wire.ToolResult{
+					Head: wire.Head{Type: "tool_result"}, Call: c.Call, Name: c.Name, Status: "error", Content: outcomeUnknown}})
+				continue
+			}
+			records = append(records, &Entry{Run: run.run, Kind: KindMessage, Role: RoleTool, Content: []wire.Part{
+				{Type: "tool_result", Call: c.Call, Name: c.Name, Status: "error", Text: outcomeUnknown}}})
+		}
+		records = append(records, &Checkpoint{Run: run.run, Outcome: Interrupted, Code: errdefs.Interrupted,
+			Message: "the host stopped while this run was going on"})
+	}
+	if _, err := s.commit(records); err != nil {
+		return err
+	}
+	s.settled = settled
+	return nil
+}

@@ -1,0 +1,244 @@
+package session
+
+import (
+	"encoding/binary"
+	"hash/crc32"
+
+	"cortexfs.org/libctx"
+	"cortexfs.org/libctx/errdefs"
+	"golang.org/x/sys/unix"
+)
+
+// indexMagic names the file and its version; another version is no index.
+const indexMagic = "ctxidx\x00\x01"
+
+// maxIndex is the size of the largest index a ledger within its limits can
+// have, generously: 28 bytes a record and the open runs.
+const maxIndex = 28*libctx.MaxLedgerRecords + 4<<20
+
+// fileStat is what tells an unchanged file from a changed one.
+type fileStat struct {
+	ino          uint64
+	size         int64
+	mtime, ctime int64 // nanoseconds
+}
+
+func statOf(fd int) (fileStat, error) {
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return fileStat{}, err
+	}
+	return fileStat{ino: st.Ino, size: st.Size, mtime: st.Mtim.Nano(), ctime: st.Ctim.Nano()}, nil
+}
+
+// index is the content of context/ledger.idx: the state after a prefix of the
+// ledger, the event log that belongs to it, and the two files as they were.
+type index struct {
+	ledger fileStat
+	events fileStat
+	// eventsCRC is the crc32c of the first events.size bytes of the event log.
+	eventsCRC uint32
+	state     *state
+}
+
+func (x *index) encode() []byte {
+	st := x.state
+	clients := st.clients.all()
+	w := indexWriter{b: make([]byte, 0, 4096+12*len(st.offs)+16*len(clients))}
+	w.b = append(w.b, indexMagic...)
+	w.stat(x.ledger)
+	w.stat(x.events)
+	w.u32(x.eventsCRC)
+	w.i64(st.seq)
+	w.i64(st.size)
+	w.u32(st.crc)
+	w.u32(st.tip)
+	w.u32(st.unstarted)
+	for _, s := range []string{st.created, st.updated, st.word, st.workspace, st.cwd, st.scope, string(st.client)} {
+		w.str(s)
+	}
+	w.i64(st.turns)
+	w.tokens(st.tokens)
+	w.i64(st.cost)
+	w.u32(uint32(len(st.fold.runs)))
+	for _, r := range st.fold.runs {
+		w.str(string(r.run))
+		w.flag(r.tsh)
+		w.i64(int64(r.events))
+		w.tokens(r.tokens)
+		w.i64(r.cost)
+		w.u32(uint32(len(r.calls)))
+		for _, c := range r.calls {
+			w.str(string(c.Call))
+			w.str(string(c.Name))
+		}
+	}
+	w.u32(uint32(len(st.offs)))
+	for _, off := range st.offs {
+		w.i64(int64(off))
+	}
+	for _, link := range st.links {
+		w.u32(link)
+	}
+	w.u32(uint32(len(clients)))
+	for _, c := range clients {
+		w.i64(int64(c.hash))
+		w.i64(c.off)
+	}
+	w.u32(crc32.Checksum(w.b, castagnoli))
+	return w.b
+}
+
+// decodeIndex reads an index and checks everything in it that can be checked
+// without the ledger. An error means: there is no index.
+func decodeIndex(b []byte) (*index, error) {
+	bad := errdefs.New(errdefs.Invalid, "ledger.idx is not an index of this version")
+	if len(b) < len(indexMagic)+4 || string(b[:len(indexMagic)]) != indexMagic {
+		return nil, bad
+	}
+	body := b[:len(b)-4]
+	if crc32.Checksum(body, castagnoli) != binary.LittleEndian.Uint32(b[len(body):]) {
+		return nil, bad
+	}
+	r := indexReader{b: body[len(indexMagic):]}
+	st := newState()
+	x := &index{ledger: r.stat(), events: r.stat(), eventsCRC: r.u32(), state: st}
+	st.seq, st.size, st.crc = r.i64(), r.i64(), r.u32()
+	st.tip, st.unstarted = r.u32(), r.u32()
+	st.created, st.updated, st.word = r.str(), r.str(), r.str()
+	st.workspace, st.cwd, st.scope = r.str(), r.str(), r.str()
+	st.client = libctx.ClientID(r.str())
+	st.turns, st.tokens, st.cost = r.i64(), r.tokens(), r.i64()
+	for range r.count(8) {
+		run := openRun{run: libctx.Run(r.str()), tsh: r.flag(), events: int(r.i64()), tokens: r.tokens(), cost: r.i64()}
+		for range r.count(8) {
+			run.calls = append(run.calls, briefPart{Type: "tool_call", Call: libctx.Call(r.str()), Name: libctx.Tool(r.str())})
+		}
+		st.fold.runs = append(st.fold.runs, run)
+	}
+	n := r.count(12)
+	st.offs, st.links = make([]uint64, n), make([]uint32, n)
+	for i := range st.offs {
+		st.offs[i] = uint64(r.i64())
+	}
+	for i := range st.links {
+		st.links[i] = r.u32()
+	}
+	st.clients.sorted = make([]clientRef, r.count(16))
+	for i := range st.clients.sorted {
+		st.clients.sorted[i] = clientRef{hash: uint64(r.i64()), off: r.i64()}
+	}
+	if r.failed || len(r.b) != 0 || !x.sound() {
+		return nil, bad
+	}
+	return x, nil
+}
+
+// sound checks the numbers of an index against one another, so that nothing
+// derived from it can reach outside the ledger or loop.
+func (x *index) sound() bool {
+	st := x.state
+	n := uint32(len(st.offs))
+	if st.seq < 1 || st.seq > libctx.MaxLedgerRecords || st.size < st.seq || st.size > libctx.MaxLedger ||
+		st.size != x.ledger.size || x.events.size < 0 || int64(n) > st.seq || st.tip > n || st.unstarted > n {
+		return false
+	}
+	last := int64(-1)
+	for i, off := range st.offs {
+		if int64(off) <= last || int64(off) >= st.size || st.links[i]&linkParent > uint32(i) {
+			return false
+		}
+		last = int64(off)
+	}
+	var hash uint64
+	for _, c := range st.clients.sorted {
+		if c.off < 0 || c.off >= st.size || c.hash < hash {
+			return false
+		}
+		hash = c.hash
+	}
+	for _, r := range st.fold.runs {
+		if r.events < 0 || int64(r.events) > 1<<32 {
+			return false
+		}
+	}
+	return true
+}
+
+// indexWriter and indexReader are the primitive types of the file: little
+// endian, strings with a length in front.
+type indexWriter struct{ b []byte }
+
+func (w *indexWriter) u32(v uint32) { w.b = binary.LittleEndian.AppendUint32(w.b, v) }
+func (w *indexWriter) i64(v int64)  { w.b = binary.LittleEndian.AppendUint64(w.b, uint64(v)) }
+func (w *indexWriter) str(s string) { w.u32(uint32(len(s))); w.b = append(w.b, s...) }
+func (w *indexWriter) flag(v bool) {
+	if v {
+		w.u32(1)
+	} else {
+		w.u32(0)
+	}
+}
+func (w *indexWriter) stat(s fileStat) {
+	w.i64(int64(s.ino))
+	w.i64(s.size)
+	w.i64(s.mtime)
+	w.i64(s.ctime)
+}
+func (w *indexWriter) tokens(t Tokens) {
+	w.i64(t.Input)
+	w.i64(t.CacheRead)
+	w.i64(t.CacheWrite)
+	w.i64(t.Output)
+}
+
+type indexReader struct {
+	b      []byte
+	failed bool
+}
+
+func (r *indexReader) take(n int) []byte {
+	if r.failed || n < 0 || n > len(r.b) {
+		r.failed = true
+		return nil
+	}
+	v := r.b[:n]
+	r.b = r.b[n:]
+	return v
+}
+
+func (r *indexReader) u32() uint32 {
+	if v := r.take(4); v != nil {
+		return binary.LittleEndian.Uint32(v)
+	}
+	return 0
+}
+
+func (r *indexReader) i64() int64 {
+	if v := r.take(8); v != nil {
+		return int64(binary.LittleEndian.Uint64(v))
+	}
+	return 0
+}
+
+func (r *indexReader) str() string { return string(r.take(int(r.u32()))) }
+func (r *indexReader) flag() bool  { return r.u32() == 1 }
+
+// count reads a number of items of at least size bytes each; a number that the
+// rest of the file can not hold is a failure, not an allocation.
+func (r *indexReader) count(size int) int {
+	n := int(r.u32())
+	if r.failed || n > len(r.b)/size {
+		r.failed = true
+		return 0
+	}
+	return n
+}
+
+func (r *indexReader) stat() fileStat {
+	return fileStat{ino: uint64(r.i64()), size: r.i64(), mtime: r.i64(), ctime: r.i64()}
+}
+
+func (r *indexReader) tokens() Tokens {
+	return Tokens{Input: r.i64(), CacheRead: r.i64(), CacheWrite: r.i64(), Output: r.i64()}
+}
