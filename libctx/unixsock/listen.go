@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"time"
 
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/libctx/peercred"
@@ -189,3 +190,10 @@ func (l *Listener) Close() error {
 func procPath(dir *os.File, name string) string {
 	return "/proc/self/fd/" + strconv.Itoa(int(dir.Fd())) + "/" + name
 }
+
+// Interrupt makes a waiting and every later Accept return an error without
+// closing the socket, so that a queue shared with another holder survives.
+func (l *Listener) Interrupt() { l.sock.SetDeadline(time.Unix(1, 0)) }
+
+// Continue undoes Interrupt.
+func (l *Listener) Continue() { l.sock.SetDeadline(time.Time{}) }

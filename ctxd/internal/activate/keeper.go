@@ -1,0 +1,134 @@
+package activate
+
+import (
+	"context"
+	"os"
+	"syscall"
+	"time"
+
+	"cortexfs.org/libctx"
+	"cortexfs.org/libctx/errdefs"
+	"cortexfs.org/libctx/log"
+	"cortexfs.org/libctx/unixsock"
+	"golang.org/x/sys/unix"
+)
+
+// How long a keeper waits before it tries again what failed: starting a server
+// that died before it did anything, or taking a socket that still has a holder.
+const (
+	firstBackoff = 50 * time.Millisecond
+	lastBackoff  = 5 * time.Second
+	healthy      = 2 * time.Second // a server that lived this long resets the wait
+)
+
+// keeper holds one agent's socket.
+type keeper struct {
+	agent   libctx.Agent
+	cfg     Config
+	starter *starter
+	log     *log.Logger
+	wait    time.Duration
+}
+
+// run holds the socket until the context ends. It closes first when the first
+// attempt to take it is over.
+func (k *keeper) run(ctx context.Context, first chan<- struct{}) {
+	var l *unixsock.Listener
+	for l == nil {
+		var err error
+		l, err = k.cfg.Bind(k.agent)
+		if first != nil {
+			close(first)
+			first = nil
+		}
+		if err != nil {
+			k.log.Warn("socket", "why", err.Error())
+			if !k.backoff(ctx) {
+				return
+			}
+		}
+	}
+	defer func() {
+		l.Close()
+		os.Remove(k.cfg.Layout.AgentLink(k.agent))
+	}()
+	k.wait = 0
+	// One duplicate to watch, one to pass on: passing a file on makes it useless
+	// for watching.
+	watched, err := l.File()
+	if err != nil {
+		k.log.Error("socket", "why", err.Error())
+		return
+	}
+	defer watched.Close()
+	passed, err := l.File()
+	if err != nil {
+		k.log.Error("socket", "why", err.Error())
+		return
+	}
+	defer passed.Close()
+	for k.connection(ctx, watched) {
+		began := time.Now()
+		err := k.serve(ctx, passed)
+		if err == nil || time.Since(began) > healthy {
+			k.wait = 0
+		}
+		if err != nil {
+			k.log.Warn("the agent's server ended", "why", err.Error())
+			if !k.backoff(ctx) {
+				return
+			}
+		}
+	}
+}
+
+// connection waits until a connection is queued; false when the context ended.
+func (k *keeper) connection(ctx context.Context, f *os.File) bool {
+	stop := context.AfterFunc(ctx, func() { f.SetReadDeadline(time.Unix(1, 0)) })
+	defer stop()
+	raw, err := f.SyscallConn()
+	if err != nil {
+		k.log.Error("socket", "why", err.Error())
+		return false
+	}
+	err = raw.Read(func(fd uintptr) bool {
+		fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+		n, err := unix.Poll(fds, 0)
+		return n > 0 || err != nil && err != unix.EINTR
+	})
+	if err != nil && ctx.Err() == nil {
+		k.log.Error("socket", "why", err.Error())
+	}
+	return err == nil && ctx.Err() == nil
+}
+
+// serve starts the agent's server with the socket and waits for its end.
+func (k *keeper) serve(ctx context.Context, socket *os.File) error {
+	p, err := k.starter.start(k.cfg.Command(k.agent), socket)
+	if err != nil {
+		return err
+	}
+	stop := context.AfterFunc(ctx, func() { p.Signal(syscall.SIGTERM) })
+	defer stop()
+	st, err := p.Wait()
+	if err != nil {
+		return errdefs.New(errdefs.Internal, "wait: %w", err)
+	}
+	if !st.Success() {
+		return errdefs.New(errdefs.Internal, "%s", st)
+	}
+	return nil
+}
+
+// backoff waits, each time longer; false when the context ended.
+func (k *keeper) backoff(ctx context.Context) bool {
+	k.wait = min(max(2*k.wait, firstBackoff), lastBackoff)
+	t := time.NewTimer(k.wait)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

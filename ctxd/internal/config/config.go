@@ -1,0 +1,68 @@
+// Package config is where ctxd looks at its environment: everything else is
+// given what it needs.
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"cortexfs.org/libctx/errdefs"
+	"cortexfs.org/libctx/paths"
+)
+
+// Env is what the environment and the flags say about the tree.
+func Env(root string) paths.Env {
+	return paths.Env{
+		Flag:       root,
+		CTXRoot:    os.Getenv("CTX_ROOT"),
+		Home:       os.Getenv("HOME"),
+		DataHome:   os.Getenv("XDG_DATA_HOME"),
+		RuntimeDir: os.Getenv("XDG_RUNTIME_DIR"),
+		ConfigHome: os.Getenv("XDG_CONFIG_HOME"),
+		UID:        os.Geteuid(),
+	}
+}
+
+// Environ is what the activator's servers inherit.
+func Environ() []string { return os.Environ() }
+
+// firstPassed is the number of the first descriptor a starter passes.
+const firstPassed = 3
+
+// PassedSocket is the listening socket a starter (systemd, ctxd serve) passed as
+// descriptor 3, nil if there is none. LISTEN_PID may be absent: a starter that
+// can not know the child's pid before it runs leaves it out; if present it must
+// be ours. The variables are removed, so that no child takes them for its own.
+func PassedSocket() (*os.File, error) {
+	fds, pid := os.Getenv("LISTEN_FDS"), os.Getenv("LISTEN_PID")
+	for _, name := range []string{"LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES"} {
+		os.Unsetenv(name)
+	}
+	if fds == "" || pid != "" && pid != strconv.Itoa(os.Getpid()) {
+		return nil, nil
+	}
+	if fds != "1" {
+		return nil, errdefs.New(errdefs.Invalid, "LISTEN_FDS is %q: an agent has exactly one socket", fds)
+	}
+	return os.NewFile(firstPassed, "passed socket"), nil
+}
+
+// Program finds a program of the suite: beside this one, else where packages
+// install it. "" means it is not installed.
+func Program(name string) string {
+	dirs := []string{"/usr/lib/cortexfs", "/usr/libexec/cortexfs", "/usr/bin", "/usr/local/bin"}
+	if self, err := os.Executable(); err == nil {
+		if real, err := filepath.EvalSymlinks(self); err == nil {
+			self = real
+		}
+		dirs = append([]string{filepath.Dir(self)}, dirs...)
+	}
+	for _, d := range dirs {
+		path := filepath.Join(d, name)
+		if st, err := os.Stat(path); err == nil && st.Mode().IsRegular() && st.Mode()&0o111 != 0 {
+			return path
+		}
+	}
+	return ""
+}

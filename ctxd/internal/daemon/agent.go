@@ -1,0 +1,211 @@
+// Package daemon puts ctxd together: it prepares the process, finds the tree,
+// and runs one agent's server or the activator until a signal or their own end.
+package daemon
+
+import (
+	"context"
+	"os"
+	"strconv"
+	"time"
+
+	"cortexfs.org/ctxd/internal/config"
+	"cortexfs.org/ctxd/internal/host"
+	"cortexfs.org/ctxd/internal/run"
+	"cortexfs.org/ctxd/internal/sandboxrun"
+	"cortexfs.org/ctxd/internal/server"
+	"cortexfs.org/ctxd/internal/toolrun"
+	"cortexfs.org/libctx"
+	"cortexfs.org/libctx/asuser"
+	"cortexfs.org/libctx/atomicfile"
+	"cortexfs.org/libctx/errdefs"
+	"cortexfs.org/libctx/log"
+	"cortexfs.org/libctx/paths"
+	"cortexfs.org/libctx/rundir"
+	"cortexfs.org/libctx/session"
+	"cortexfs.org/libctx/unixsock"
+	"cortexfs.org/libctx/view"
+	"golang.org/x/sys/unix"
+)
+
+// Options of both daemons.
+type Options struct {
+	Root  string        // --root; "" looks further
+	Idle  time.Duration // of an agent's server; negative: the default
+	Level string        // of the log on standard error
+}
+
+// idleDefault is how long an activated agent stays without connection and run.
+const idleDefault = time.Minute
+
+// harden makes the process safe to start others from: nothing it creates is
+// readable by others, and no descriptor it inherited goes further.
+func harden() error {
+	unix.Umask(0o077)
+	if err := unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC); err != nil {
+		return errdefs.New(errdefs.Internal, "close descriptors on exec: %w", err)
+	}
+	return nil
+}
+
+// Agent serves one agent until the context ends, a client stops it, or it was
+// idle. The socket is the passed one if there is one, else its own.
+func Agent(ctx context.Context, name string, o Options) error {
+	agent, err := libctx.ParseAgent(name)
+	if err != nil {
+		return err
+	}
+	passed, err := config.PassedSocket()
+	if err != nil {
+		return err
+	}
+	if err := harden(); err != nil {
+		return err
+	}
+	logger, err := log.New(os.Stderr, o.Level)
+	if err != nil {
+		return err
+	}
+	logger = logger.With("agent", string(agent))
+	layout, err := paths.Find(config.Env(o.Root))
+	if err != nil {
+		return err
+	}
+	if !paths.IsTree(layout.Root) {
+		return errdefs.New(errdefs.NotFound, "%s is not a tree", layout.Root).WithHint("ctx init makes one")
+	}
+	if err := rundir.Ensure(layout); err != nil {
+		return err
+	}
+	owner, refused := ownerOf(layout, agent)
+	if errdefs.Is(refused, errdefs.NotFound) && passed == nil {
+		return refused
+	}
+	listener, err := listen(layout, agent, owner, passed)
+	if err != nil {
+		return err
+	}
+	defer listener.Close()
+	if o.Idle < 0 {
+		o.Idle = 0
+		if passed != nil {
+			o.Idle = idleDefault
+		}
+	}
+
+	ctxtool := config.Program("ctxtool")
+	launcher, fatal := sandboxrun.New(sandboxrun.Config{Entry: ctxtool, Log: logger})
+	if fatal == nil {
+		defer launcher.Close()
+	} else {
+		logger.Error("no sandbox", "why", fatal.Error())
+	}
+	work := &host.Host{
+		Tools: &toolrun.Runner{
+			Layout: layout, Agent: agent, Launcher: launcher, Ctxtool: ctxtool, Tsh: config.Program("tsh"),
+		},
+		Launcher: launcher, Log: logger,
+	}
+	hub := run.New(run.Config{
+		Agent: agent, Worker: work, Log: logger,
+		Place: session.Place{Layout: layout, Agent: agent, Owner: owner},
+	})
+	defer announce(layout, agent, logger)()
+	logger.Info("serving", "version", libctx.Version, "pid", os.Getpid())
+	return server.New(server.Config{
+		Agent: agent, Owner: owner.UID, Hub: hub, Listener: listener, Idle: o.Idle, Log: logger,
+		Check: func() error {
+			if fatal != nil {
+				return fatal
+			}
+			return work.Check()
+		},
+	}).Serve(ctx)
+}
+
+// ownerOf is as whom the agent runs. While its files are refused nobody but the
+// daemon's own uid (and uid 0) is answered, with the refusal.
+func ownerOf(l paths.Layout, agent libctx.Agent) (asuser.Identity, error) {
+	a, err := view.Load(l, agent)
+	if err != nil {
+		return asuser.Self(), err
+	}
+	return a.Owner, nil
+}
+
+// listen takes the passed socket, or binds the agent's own and leads the tree's
+// name to it.
+func listen(l paths.Layout, agent libctx.Agent, owner asuser.Identity, passed *os.File) (*unixsock.Listener, error) {
+	if passed != nil {
+		return unixsock.Inherit(passed)
+	}
+	return Bind(l, agent, owner)
+}
+
+// Bind makes the listening socket of an agent, its owner's alone, and the link
+// agent/NAME.sock in the tree.
+func Bind(l paths.Layout, agent libctx.Agent, owner asuser.Identity) (*unixsock.Listener, error) {
+	listener, err := unixsock.Listen(l.Socket(agent), unixsock.Options{
+		Perm: 0o600, UID: int(owner.UID), GID: int(owner.GID),
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := link(l, agent); err != nil {
+		listener.Close()
+		return nil, err
+	}
+	return listener, nil
+}
+
+// link makes agent/NAME.sock lead to the socket. What is in the way and is
+// neither a link nor a socket stays there.
+func link(l paths.Layout, agent libctx.Agent) error {
+	name := string(agent) + ".sock"
+	dir, err := os.OpenFile(l.Agents(), unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return errdefs.New(errdefs.KindOf(err), "agent directory: %w", err)
+	}
+	defer dir.Close()
+	at := int(dir.Fd())
+	target := l.Socket(agent)
+	var st unix.Stat_t
+	err = unix.Fstatat(at, name, &st, unix.AT_SYMLINK_NOFOLLOW)
+	if err == nil && st.Mode&unix.S_IFMT == unix.S_IFLNK {
+		if now, err := os.Readlink(l.AgentLink(agent)); err == nil && now == target {
+			return nil
+		}
+	} else if err == nil && st.Mode&unix.S_IFMT != unix.S_IFSOCK {
+		return errdefs.New(errdefs.Exists, "%s is in the way of the agent's socket", l.AgentLink(agent))
+	}
+	temp := "." + name + "." + strconv.Itoa(os.Getpid())
+	unix.Unlinkat(at, temp, 0)
+	if err := unix.Symlinkat(target, at, temp); err != nil {
+		return errdefs.New(errdefs.KindOf(err), "link %s: %w", l.AgentLink(agent), err)
+	}
+	if err := unix.Renameat(at, temp, at, name); err != nil {
+		unix.Unlinkat(at, temp, 0)
+		return errdefs.New(errdefs.KindOf(err), "link %s: %w", l.AgentLink(agent), err)
+	}
+	return nil
+}
+
+// announce writes the pid control, for people and for ctx agent ps; the result
+// empties it again. It is no authority: whoever reads it checks the process.
+func announce(l paths.Layout, agent libctx.Agent, logger *log.Logger) func() {
+	write := func(text string) {
+		dir, err := atomicfile.OpenDir(l.Agents())
+		if err == nil {
+			defer dir.Close()
+			var control *atomicfile.Dir
+			if control, err = dir.Sub(string(agent) + ".d"); err == nil {
+				defer control.Close()
+				err = control.ReplaceLazy("pid", []byte(text), 0o644)
+			}
+		}
+		if err != nil {
+			logger.Warn("pid control", "why", err.Error())
+		}
+	}
+	write(strconv.Itoa(os.Getpid()) + "\n")
+	return func() { write("\n") }
+}

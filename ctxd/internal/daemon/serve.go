@@ -1,0 +1,76 @@
+package daemon
+
+import (
+	"context"
+	"os"
+
+	"cortexfs.org/ctxd/internal/activate"
+	"cortexfs.org/ctxd/internal/config"
+	"cortexfs.org/libctx"
+	"cortexfs.org/libctx/errdefs"
+	"cortexfs.org/libctx/log"
+	"cortexfs.org/libctx/paths"
+	"cortexfs.org/libctx/rundir"
+	"cortexfs.org/libctx/unixsock"
+	"github.com/coreos/go-systemd/v22/daemon"
+	"golang.org/x/sys/unix"
+)
+
+// Serve holds the sockets of all agents of the tree and starts an agent's server
+// on its first connection. It ends with the context; another one for the same
+// tree is errdefs.Exists.
+func Serve(ctx context.Context, o Options) error {
+	if err := harden(); err != nil {
+		return err
+	}
+	logger, err := log.New(os.Stderr, o.Level)
+	if err != nil {
+		return err
+	}
+	layout, err := paths.Find(config.Env(o.Root))
+	if err != nil {
+		return err
+	}
+	if !paths.IsTree(layout.Root) {
+		return errdefs.New(errdefs.NotFound, "%s is not a tree", layout.Root).WithHint("ctx init makes one")
+	}
+	if err := rundir.Ensure(layout); err != nil {
+		return err
+	}
+	lock, err := os.OpenFile(layout.ServeLock(), os.O_RDWR|os.O_CREATE|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return errdefs.New(errdefs.KindOf(err), "lock: %w", err)
+	}
+	defer lock.Close()
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		return errdefs.New(errdefs.Exists, "another ctxd serve holds the sockets of %s", layout.Root)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return errdefs.New(errdefs.Internal, "own program: %w", err)
+	}
+	level := o.Level
+	err = activate.Run(ctx, activate.Config{
+		Layout: layout,
+		Log:    logger,
+		Env:    config.Environ(),
+		Bind: func(agent libctx.Agent) (*unixsock.Listener, error) {
+			owner, _ := ownerOf(layout, agent) // refused files are answered by the agent's server
+			return Bind(layout, agent, owner)
+		},
+		Command: func(agent libctx.Agent) []string {
+			argv := []string{self, "--root", layout.Root, "--log-level", level, "agent"}
+			if o.Idle >= 0 {
+				argv = append(argv, "--idle", o.Idle.String())
+			}
+			return append(argv, string(agent))
+		},
+		Ready: func() {
+			if _, err := daemon.SdNotify(true, daemon.SdNotifyReady); err != nil {
+				logger.Warn("readiness", "why", err.Error())
+			}
+		},
+	})
+	logger.Info("serve ended")
+	return err
+}

@@ -1,0 +1,199 @@
+// Package host carries out the runs of an executable agent: it starts the
+// executable step by step through sdk-envelope-v1, executes the one tool call a
+// step may yield, and gives the next step the result. It also carries out tsh
+// operations, which are one tool call without an agent process.
+//
+// The host alone writes results and outcomes. What an executable prints counts
+// only after its process ended well; until then only provisional deltas reach a
+// client. docs/reference/envelope.md has the rules.
+package host
+
+import (
+	"context"
+
+	"cortexfs.org/ctxd/internal/run"
+	"cortexfs.org/ctxd/internal/sandboxrun"
+	"cortexfs.org/ctxd/internal/toolrun"
+	"cortexfs.org/libctx"
+	"cortexfs.org/libctx/envelope"
+	"cortexfs.org/libctx/errdefs"
+	"cortexfs.org/libctx/log"
+	"cortexfs.org/libctx/session"
+	"cortexfs.org/libctx/view"
+	"cortexfs.org/libctx/wire"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Host is the run.Worker of one agent.
+type Host struct {
+	Tools    *toolrun.Runner
+	Launcher *sandboxrun.Launcher
+	Log      *log.Logger
+}
+
+// Check reads the agent's files anew.
+func (h *Host) Check() error {
+	_, err := h.load()
+	return err
+}
+
+func (h *Host) load() (*view.Agent, error) { return view.Load(h.Tools.Layout, h.Tools.Agent) }
+
+// Places resolves the directories of a request.
+func (h *Host) Places(s libctx.Session, workspace, last, cwd string) (run.Places, error) {
+	a, err := h.load()
+	if err != nil {
+		return run.Places{}, err
+	}
+	if workspace == "" {
+		workspace = last
+	}
+	if workspace == "" {
+		if workspace, err = h.Tools.Private(a, s); err != nil {
+			return run.Places{}, err
+		}
+	}
+	ws, err := h.Tools.Workspace(a, workspace)
+	if err != nil {
+		return run.Places{}, err
+	}
+	if cwd == "" {
+		cwd = a.Cwd
+	}
+	if err := h.Tools.CheckCwd(a, ws, cwd); err != nil {
+		return run.Places{}, err
+	}
+	return run.Places{Workspace: ws.Dir, Cwd: cwd}, nil
+}
+
+// Drive carries out a send.
+func (h *Host) Drive(ctx context.Context, r *run.Run) error {
+	a, err := h.load()
+	if err != nil {
+		return err
+	}
+	if !a.Executable {
+		return errdefs.New(errdefs.Unsupported, "agent %s runs on model %s, and model agents are not offered yet", a.Name, a.Model)
+	}
+	var seen = map[libctx.Call]bool{}
+	var observation *envelope.Observation
+	for n := 0; ; n++ {
+		history, err := h.history(r, n)
+		if err != nil {
+			return err
+		}
+		out, err := h.step(ctx, r, &envelope.Invocation{
+			Run: r.ID, Step: n, Input: r.Input, HistoryMessages: history, Observation: observation,
+		})
+		if err != nil {
+			return err
+		}
+		if out.call == nil {
+			return h.answer(r, out.text)
+		}
+		switch {
+		case seen[out.call.Call]:
+			return errdefs.New(errdefs.Protocol, "agent used call id %s twice", out.call.Call)
+		case n == libctx.MaxAgentCalls:
+			return errdefs.New(errdefs.TooMuch, "agent wants more than %d tool calls in one run", libctx.MaxAgentCalls)
+		}
+		seen[out.call.Call] = true
+		if observation, err = h.turn(ctx, r, out); err != nil {
+			return err
+		}
+	}
+}
+
+// answer commits the final text; a run may end without one.
+func (h *Host) answer(r *run.Run, text string) error {
+	if text == "" {
+		return nil
+	}
+	return r.Append(session.RoleAssistant, wire.Text(text))
+}
+
+// turn commits what the step said and the call it yielded, executes the call,
+// and commits its result.
+func (h *Host) turn(ctx context.Context, r *run.Run, out output) (*envelope.Observation, error) {
+	call := out.call
+	var said []wire.Part
+	if out.text != "" {
+		said = append(said, wire.Text(out.text))
+	}
+	said = append(said, wire.Part{Type: "tool_call", Call: call.Call, Name: call.Name, Arguments: call.Arguments})
+	if err := r.Append(session.RoleAssistant, said...); err != nil {
+		return nil, err
+	}
+	res, err := h.call(ctx, r, toolrun.Call{ID: call.Call, Name: call.Name, Arguments: call.Arguments})
+	werr := r.Append(session.RoleTool, wire.Part{
+		Type: "tool_result", Call: call.Call, Name: call.Name, Status: res.Status, Text: res.Content,
+		Truncated: res.Truncated, ExitCode: res.ExitCode, DurationMS: res.Duration.Milliseconds(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	if werr != nil {
+		return nil, werr
+	}
+	content, cut := wire.Clip(res.Content, libctx.MaxObservation)
+	return &envelope.Observation{
+		ToolCallID: call.Call, Name: call.Name, Status: res.Status,
+		Content: content, Truncated: res.Truncated || cut,
+	}, nil
+}
+
+// Tool carries out a tsh operation: one call of the tool tsh.
+func (h *Host) Tool(ctx context.Context, r *run.Run) error {
+	const id libctx.Call = "call-1"
+	args, err := json.Marshal(struct {
+		Args []string `json:"args"`
+	}{r.Args})
+	if err != nil {
+		return errdefs.New(errdefs.Invalid, "arguments: %w", err)
+	}
+	err = r.Record(&wire.ToolCall{
+		Head: wire.Head{Type: "tool_call"}, Call: id, Name: "tsh", Arguments: jsontext.Value(args),
+	})
+	if err != nil {
+		return err
+	}
+	res, err := h.call(ctx, r, toolrun.Call{ID: id, Name: "tsh", Arguments: args})
+	werr := r.Record(&wire.ToolResult{
+		Head: wire.Head{Type: "tool_result"}, Call: id, Name: "tsh", Status: res.Status, Content: res.Content,
+		Truncated: res.Truncated, ExitCode: res.ExitCode, DurationMS: res.Duration.Milliseconds(),
+	})
+	if err == nil {
+		err = werr
+	}
+	return err
+}
+
+// call is the one way from a committed call to its result: decision, record of
+// the decision, sandbox. The result is to be committed whatever the error says.
+func (h *Host) call(ctx context.Context, r *run.Run, c toolrun.Call) (toolrun.Result, error) {
+	if r.ToolFree {
+		return toolrun.Failure("this run may not call tools"), nil
+	}
+	if err := context.Cause(ctx); err != nil {
+		return toolrun.Failure(err.Error()), err
+	}
+	c.Run, c.Session, c.Workspace, c.Cwd = r.ID, r.Session, r.Places.Workspace, r.Places.Cwd
+	admitted, decision, err := h.Tools.Admit(c)
+	if err != nil {
+		return toolrun.Failure("the tool could not be started"), err
+	}
+	if admitted == nil {
+		h.Log.Info("refused", "session", r.Session, "run", r.ID, "tool", c.Name, "code", decision.Code, "reason", decision.Reason)
+		return toolrun.Failure(sentence(decision)), r.Record(decision)
+	}
+	defer admitted.Close()
+	if err := r.Record(decision); err != nil {
+		return toolrun.Failure("the tool could not be started"), err
+	}
+	res, err := admitted.Execute(ctx)
+	if err != nil {
+		h.Log.Warn("call ended early", "session", r.Session, "run", r.ID, "tool", c.Name, "why", err.Error())
+	}
+	return res, err
+}

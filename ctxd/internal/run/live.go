@@ -1,0 +1,313 @@
+package run
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"cortexfs.org/libctx"
+	"cortexfs.org/libctx/errdefs"
+	"cortexfs.org/libctx/session"
+	"cortexfs.org/libctx/wire"
+)
+
+// ledger is what a live session needs of its store: *session.Session, or
+// *memory for scope temp.
+type ledger interface {
+	Commit(records ...session.Record) ([]session.Event, error)
+	Client(id libctx.ClientID) (run libctx.Run, payload string, ok bool, err error)
+	FindEvent(after libctx.Event) (int64, error)
+	FindRun(run libctx.Run) (int64, error)
+	ReadEvents(offset int64, max int) ([][]byte, int64, error)
+	EventsEnd() int64
+	Conversation(max int) ([]session.Entry, error)
+	Tip() string
+	NextEntryID() string
+	Info() session.Info
+	Room() error
+	Close() error
+}
+
+// Live is one session while somebody uses it.
+type Live struct {
+	hub    *Hub
+	name   libctx.Session
+	opener func() (ledger, error)
+	refs   int // guarded by hub.mu
+
+	mu      sync.Mutex
+	store   ledger // nil until needed, and again after storage failed
+	gen     int    // counts openings; a run belongs to one
+	active  *Run   // the driven run
+	queue   []*Run // driven runs that wait, oldest first
+	tools   []*Run // tsh operations at work
+	waiting []*Run // tsh operations that wait for a slot
+	subs    []*sub
+}
+
+func newLive(h *Hub, name libctx.Session, opener func() (ledger, error)) *Live {
+	return &Live{hub: h, name: name, opener: opener}
+}
+
+// open makes the store ready. Called with mu held.
+func (l *Live) open() error {
+	if l.store != nil {
+		return nil
+	}
+	store, err := l.opener()
+	if err != nil {
+		return err
+	}
+	l.store = store
+	l.gen++
+	return nil
+}
+
+// close ends the use of the store. Nobody holds a reference.
+func (l *Live) close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.drop()
+}
+
+// drop closes the store; runs that began on it can commit no more.
+func (l *Live) drop() {
+	if l.store == nil {
+		return
+	}
+	if err := l.store.Close(); err != nil {
+		l.hub.cfg.Log.Warn("closing a session", "session", l.name, "why", err.Error())
+	}
+	l.store = nil
+}
+
+// owns refuses a run whose store was dropped after a storage error.
+func (l *Live) owns(r *Run) error {
+	if l.store == nil || l.gen != r.gen {
+		return errdefs.New(errdefs.IO, "session %s: storage failed during this run", l.name)
+	}
+	return nil
+}
+
+// commit makes records durable and tells the clients. On a storage error the
+// store is dropped, so that the next opening repairs and settles it.
+func (l *Live) commit(r *Run, make func(ledger) []session.Record) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.owns(r); err != nil {
+		return err
+	}
+	return l.write(make(l.store)...)
+}
+
+// write is commit with mu held and the store open.
+func (l *Live) write(records ...session.Record) error {
+	events, err := l.store.Commit(records...)
+	if err != nil {
+		l.hub.cfg.Log.Error("commit", "session", l.name, "why", err.Error())
+		l.drop()
+		return err
+	}
+	for _, e := range events {
+		l.push(e)
+	}
+	return nil
+}
+
+// known answers a request whose client id was used before: the same payload
+// gets the run's frames again, another is errdefs.Invalid. Called with mu held
+// and the store open.
+func (l *Live) known(r *Run, c Client) (found bool, err error) {
+	differs := errdefs.New(errdefs.Invalid, "id %s was used for another request", r.Client)
+	for _, list := range [][]*Run{{l.active}, l.queue, l.tools, l.waiting} {
+		for _, o := range list {
+			if o == nil || o.Client != r.Client {
+				continue
+			}
+			if o.payload != r.payload {
+				return true, differs
+			}
+			if o.gen == 0 { // not begun: nothing to replay yet
+				return true, l.watch(o.ID, c)
+			}
+			return true, l.follow(c, 0, o.ID, false)
+		}
+	}
+	run, payload, ok, err := l.store.Client(r.Client)
+	switch {
+	case err != nil || !ok:
+		return false, err
+	case payload != r.payload:
+		return true, differs
+	}
+	return true, l.follow(c, 0, run, false)
+}
+
+// begin makes a run durable and starts its work. Called with mu held and the
+// store open. After an error nothing was started.
+func (l *Live) begin(r *Run, work func(context.Context, *Run) error) error {
+	r.gen = l.gen
+	if err := l.write(r.begin(l.store.NextEntryID(), l.store.Tip())...); err != nil {
+		r.advance(Settle)
+		return err
+	}
+	r.advance(Begin)
+	if r.Op == "send" {
+		l.active = r
+	} else {
+		l.tools = append(l.tools, r)
+	}
+	go l.drive(r, work)
+	return nil
+}
+
+// finish gives back what accepting a run took.
+func (l *Live) finish(r *Run) {
+	r.cancel(nil)
+	l.hub.delist(l)
+}
+
+// drive does the work of one run and settles it.
+func (l *Live) drive(r *Run, work func(context.Context, *Run) error) {
+	err := work(r.ctx, r)
+	l.mu.Lock()
+	l.settle(r, err)
+	if l.active == r {
+		l.active = nil
+	}
+	l.tools = slices.DeleteFunc(l.tools, func(o *Run) bool { return o == r })
+	l.advanceQueue()
+	l.endFollowers()
+	l.mu.Unlock()
+	l.finish(r)
+}
+
+// settle writes the one checkpoint of a run. Where storage refuses even that,
+// clients get the same two frames without ids, and the next opening of the
+// session records the run as interrupted.
+func (l *Live) settle(r *Run, err error) {
+	outcome := judge(r.Cancelled(), err)
+	check := &session.Checkpoint{Run: r.ID, Outcome: string(outcome)}
+	if outcome != Completed && outcome != Cancelled {
+		text, _ := wire.Clip(wire.Clean([]byte(err.Error())), 4096)
+		check.Code, check.Message = errdefs.KindOf(err), text
+	}
+	r.advance(Settle)
+	failed := l.owns(r)
+	if failed == nil {
+		failed = l.write(check)
+	}
+	if failed != nil {
+		if err == nil || outcome == Cancelled {
+			err = failed
+		}
+		l.say(r.ID, &wire.Error{Head: wire.Head{Type: "error"}, Code: errdefs.KindOf(err), Message: err.Error()})
+		l.say(r.ID, &wire.Done{Head: wire.Head{Type: "done"}, Status: "error"})
+	}
+	l.unwatch(r.ID)
+}
+
+// advanceQueue starts whatever may start now. Called with mu held.
+func (l *Live) advanceQueue() {
+	for l.active == nil && len(l.queue) > 0 {
+		r := l.queue[0]
+		l.queue = l.queue[1:]
+		l.start(r, l.hub.cfg.Worker.Drive)
+	}
+	for len(l.tools) < libctx.MaxSessionTsh && len(l.waiting) > 0 {
+		r := l.waiting[0]
+		l.waiting = l.waiting[1:]
+		l.start(r, l.hub.cfg.Worker.Tool)
+	}
+}
+
+// start begins a run that waited; one that can not begin ends with its error.
+func (l *Live) start(r *Run, work func(context.Context, *Run) error) {
+	err := l.open()
+	if err == nil {
+		err = l.begin(r, work)
+	}
+	if err != nil {
+		l.abandon(r, &wire.Error{Head: wire.Head{Type: "error"}, Code: errdefs.KindOf(err), Message: err.Error()}, "error")
+	}
+}
+
+// abandon ends a run that never began: nothing of it is durable, and its client
+// is told with frames that have no ids.
+func (l *Live) abandon(r *Run, why wire.Frame, status string) {
+	if why != nil {
+		l.say(r.ID, why)
+	}
+	l.say(r.ID, &wire.Done{Head: wire.Head{Type: "done"}, Status: status})
+	l.unwatch(r.ID)
+	go l.finish(r) // takes the hub's lock, which comes before ours
+}
+
+// cancel cancels the run with this run or client id, if it is not over.
+func (l *Live) cancel(id string, why error) (libctx.Run, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, r := range l.runs() {
+		if string(r.ID) == id || string(r.Client) == id {
+			l.stop(r, why)
+			return r.ID, true
+		}
+	}
+	return "", false
+}
+
+// cancelAll cancels every run of the session.
+func (l *Live) cancelAll(why error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, r := range l.runs() {
+		l.stop(r, why)
+	}
+}
+
+// runs lists the runs that are not over.
+func (l *Live) runs() []*Run {
+	var all []*Run
+	if l.active != nil {
+		all = append(all, l.active)
+	}
+	all = append(all, l.tools...)
+	all = append(all, l.queue...)
+	return append(all, l.waiting...)
+}
+
+// stop cancels one run. Called with mu held.
+func (l *Live) stop(r *Run, why error) {
+	state, err := r.advance(Cancel)
+	if err != nil {
+		return
+	}
+	r.cancel(why)
+	if state == Ended { // it only waited
+		is := func(o *Run) bool { return o == r }
+		l.queue = slices.DeleteFunc(l.queue, is)
+		l.waiting = slices.DeleteFunc(l.waiting, is)
+		l.abandon(r, nil, "cancelled")
+	}
+}
+
+// status describes the session.
+func (l *Live) status() (wire.Status, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.open(); err != nil {
+		return wire.Status{}, err
+	}
+	if l.store.EventsEnd() == 0 && l.name != libctx.DefaultSession {
+		return wire.Status{}, errdefs.New(errdefs.NotFound, "no session %s", l.name)
+	}
+	st := wire.Status{Session: l.name, State: l.store.Info().State, Queued: len(l.queue)}
+	if st.State == "" {
+		st.State = "idle"
+	}
+	if l.active != nil {
+		st.State = "active"
+		st.Head.Run = l.active.ID
+	}
+	return st, nil
+}

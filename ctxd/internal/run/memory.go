@@ -1,0 +1,202 @@
+package run
+
+import (
+	"bytes"
+	"strconv"
+	"sync"
+	"time"
+
+	"cortexfs.org/libctx"
+	"cortexfs.org/libctx/errdefs"
+	"cortexfs.org/libctx/session"
+	"cortexfs.org/libctx/wire"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// memory is the ledger of a session of scope temp: the same records and the same
+// frames as a durable one, kept in memory and gone with its connection.
+type memory struct {
+	mu      sync.Mutex
+	name    libctx.Session
+	seq     int64
+	bytes   int // of all records
+	fold    session.Fold
+	entries []session.Entry // one branch: nothing moves the head of a temp session
+	clients map[libctx.ClientID]memoryRun
+	events  []byte // lines, as a durable session's events.jsonl
+	info    session.Info
+}
+
+type memoryRun struct {
+	run     libctx.Run
+	payload string
+}
+
+func newMemory(name libctx.Session) *memory {
+	return &memory{
+		name: name, clients: map[libctx.ClientID]memoryRun{},
+		info: session.Info{Session: name, State: session.StateIdle},
+	}
+}
+
+// Commit keeps records. A record too many is errdefs.NoSpace.
+func (m *memory) Commit(records ...session.Record) ([]session.Event, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var all []session.Event
+	for _, r := range records {
+		line, err := m.encode(r)
+		if err != nil {
+			return nil, err
+		}
+		if m.bytes+len(line) > libctx.MaxTempSession {
+			return nil, errdefs.New(errdefs.NoSpace, "a session of scope temp holds at most %d bytes", libctx.MaxTempSession)
+		}
+		events, err := m.fold.Next(line)
+		if err != nil {
+			return nil, err
+		}
+		m.keep(r)
+		m.seq, m.bytes = m.seq+1, m.bytes+len(line)
+		for _, e := range events {
+			m.events = append(m.events, e.Line...)
+		}
+		all = append(all, events...)
+	}
+	return all, nil
+}
+
+// encode fills in what Commit of a durable session fills in.
+func (m *memory) encode(r session.Record) ([]byte, error) {
+	h := r.Header()
+	h.Seq, h.TS = m.seq+1, time.Now().UTC().Format(time.RFC3339)
+	switch r := r.(type) {
+	case *session.Entry:
+		h.Type = "entry"
+		r.ID, r.Parent = m.nextID(), m.tip()
+	case *session.Head:
+		h.Type = "head"
+	case *session.Fact:
+		h.Type = "fact"
+	case *session.Checkpoint:
+		h.Type = "checkpoint"
+	}
+	line, err := json.Marshal(r, json.Deterministic(true), jsontext.PreserveRawStrings(true))
+	if err != nil {
+		return nil, errdefs.New(errdefs.Invalid, "record: %w", err)
+	}
+	return append(line, '\n'), nil
+}
+
+func (m *memory) keep(r session.Record) {
+	switch r := r.(type) {
+	case *session.Entry:
+		m.entries = append(m.entries, *r)
+	case *session.Fact:
+		if start, ok := r.Frame.(*wire.Start); ok {
+			m.clients[start.ClientID] = memoryRun{r.Run, r.Payload}
+			m.info.Workspace, m.info.Cwd, m.info.State = start.Workspace, start.Cwd, session.StateActive
+		}
+	case *session.Checkpoint:
+		m.info.State = session.StateDone
+		if r.Outcome != session.Completed {
+			m.info.State = session.StateError
+		}
+	}
+}
+
+func (m *memory) Client(id libctx.ClientID) (libctx.Run, string, bool, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r, ok := m.clients[id]
+	return r.run, r.payload, ok, nil
+}
+
+func (m *memory) FindRun(run libctx.Run) (int64, error) {
+	return m.find(func(h wire.Head) bool { return h.Run == run }, false)
+}
+
+func (m *memory) FindEvent(after libctx.Event) (int64, error) {
+	return m.find(func(h wire.Head) bool { return h.ID == after }, true)
+}
+
+// find is the offset of the first event that fits, or just behind it.
+func (m *memory) find(fits func(wire.Head) bool, behind bool) (int64, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	offset := 0
+	for line := range bytes.Lines(m.events) {
+		var h wire.Head
+		if err := wire.Object(line, &h); err != nil {
+			return 0, err
+		}
+		if fits(h) {
+			if behind {
+				offset += len(line)
+			}
+			return int64(offset), nil
+		}
+		offset += len(line)
+	}
+	return 0, errdefs.New(errdefs.NotFound, "no such event or run in session %s", m.name)
+}
+
+func (m *memory) ReadEvents(offset int64, max int) ([][]byte, int64, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var lines [][]byte
+	for line := range bytes.Lines(m.events[offset:]) {
+		lines = append(lines, bytes.Clone(line))
+		offset += int64(len(line))
+		if max -= len(line); max <= 0 {
+			break
+		}
+	}
+	return lines, offset, nil
+}
+
+func (m *memory) EventsEnd() int64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return int64(len(m.events))
+}
+
+// Conversation is everything there is: the whole session is bounded.
+func (m *memory) Conversation(int) ([]session.Entry, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return append([]session.Entry(nil), m.entries...), nil
+}
+
+func (m *memory) Tip() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.tip()
+}
+
+func (m *memory) tip() string {
+	if len(m.entries) == 0 {
+		return ""
+	}
+	return m.entries[len(m.entries)-1].ID
+}
+
+func (m *memory) NextEntryID() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.nextID()
+}
+
+func (m *memory) nextID() string { return "e" + strconv.Itoa(len(m.entries)+1) }
+
+func (m *memory) Info() session.Info {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.info
+}
+
+// Room is always there: Commit says when there is none.
+func (m *memory) Room() error { return nil }
+
+func (m *memory) Close() error { return nil }

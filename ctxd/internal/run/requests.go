@@ -1,0 +1,132 @@
+package run
+
+import (
+	"context"
+
+	"cortexfs.org/libctx"
+	"cortexfs.org/libctx/errdefs"
+	"cortexfs.org/libctx/wire"
+)
+
+// Send begins a run, or queues it behind the session's active one, or replays
+// the run of a repeated id. Its frames go to the client; the error, if any, is
+// the whole answer and nothing was recorded.
+func (h *Hub) Send(ctx context.Context, q *wire.Send, c Client) error {
+	var l *Live
+	var err error
+	if q.Scope == "temp" {
+		l, err = h.acquireTemp(q.Session, c)
+	} else {
+		l, err = h.acquire(q.Session)
+	}
+	if err != nil {
+		return err
+	}
+	defer l.release()
+	return l.request(ctx, c, &Run{
+		Session: q.Session, Client: q.ID, Op: "send", Scope: q.Scope, Input: q.Input,
+		ToolFree: q.Tools != nil && !*q.Tools,
+	}, q.Workspace, q.Cwd)
+}
+
+// Tsh carries out one tool operation, or replays it. It does not wait for the
+// session's active run.
+func (h *Hub) Tsh(ctx context.Context, q *wire.Tsh, c Client) error {
+	l, err := h.acquire(q.Session)
+	if err != nil {
+		return err
+	}
+	defer l.release()
+	return l.request(ctx, c, &Run{
+		Session: q.Session, Client: q.ID, Op: "tsh", Scope: "private", Args: q.Args,
+	}, q.Workspace, q.Cwd)
+}
+
+// request accepts a run for the session.
+func (l *Live) request(ctx context.Context, c Client, r *Run, workspace, cwd string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.open(); err != nil {
+		return err
+	}
+	var err error
+	worker := l.hub.cfg.Worker
+	if r.Places, err = worker.Places(l.name, workspace, l.store.Info().Workspace, cwd); err != nil {
+		return err
+	}
+	if r.payload, err = digest(r.Op, r.Input, r.Args, r.Scope, r.Places.Cwd); err != nil {
+		return err
+	}
+	if found, err := l.known(r, c); found || err != nil {
+		return err
+	}
+	if err := l.store.Room(); err != nil {
+		return err
+	}
+	r.ID, r.live = libctx.NewRun(), l
+	r.ctx, r.cancel = context.WithCancelCause(context.Background())
+	return l.accept(c, r)
+}
+
+// accept starts the run or lets it wait. Called with mu held.
+func (l *Live) accept(c Client, r *Run) error {
+	queue, wait, work := &l.queue, l.active != nil, l.hub.cfg.Worker.Drive
+	limit := libctx.MaxQueuedSends
+	if r.Op == "tsh" {
+		queue, wait, work = &l.waiting, len(l.tools) >= libctx.MaxSessionTsh, l.hub.cfg.Worker.Tool
+		limit = libctx.MaxQueuedTsh
+	}
+	if wait && len(*queue) >= limit {
+		return errdefs.New(errdefs.Busy, "session %s already has %d requests waiting", l.name, limit)
+	}
+	if err := l.watch(r.ID, c); err != nil {
+		return err
+	}
+	if err := l.hub.enlist(l); err != nil {
+		l.unwatch(r.ID)
+		return err
+	}
+	if !wait {
+		if err := l.begin(r, work); err != nil {
+			l.unwatch(r.ID)
+			go l.finish(r) // takes the hub's lock, which comes before ours
+			return err
+		}
+		return nil
+	}
+	*queue = append(*queue, r)
+	if r.Op == "send" {
+		line, err := wire.MarshalFrame(&wire.Queued{
+			Head: wire.Head{Type: "queued"}, ClientID: r.Client, Position: len(*queue),
+		})
+		if err == nil {
+			c.Note(line)
+		}
+	}
+	return nil
+}
+
+// Resume gives a client the durable frames of a session after a cursor, then
+// live ones while a run is active, then end.
+func (h *Hub) Resume(ctx context.Context, q *wire.Resume, c Client) error {
+	l, err := h.acquire(q.Session)
+	if err != nil {
+		return err
+	}
+	defer l.release()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.open(); err != nil {
+		return err
+	}
+	if l.store.EventsEnd() == 0 {
+		return errdefs.New(errdefs.NotFound, "no session %s", l.name)
+	}
+	var offset int64
+	if q.After != "" {
+		if offset, err = l.store.FindEvent(q.After); err != nil {
+			return err
+		}
+	}
+	return l.follow(c, offset, "", true)
+}

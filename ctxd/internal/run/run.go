@@ -1,0 +1,150 @@
+package run
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"sync"
+
+	"cortexfs.org/libctx"
+	"cortexfs.org/libctx/errdefs"
+	"cortexfs.org/libctx/session"
+	"cortexfs.org/libctx/wire"
+	"github.com/go-json-experiment/json"
+)
+
+// Places is where a run works, checked and resolved before it is recorded.
+type Places struct {
+	Workspace string // host directory bound at /workspace, canonical
+	Cwd       string // inside path
+}
+
+// Worker carries runs out: it is the way from a request to sandboxes. Both
+// methods commit what they do through the Run and return when everything they
+// started is gone; the error, if any, is what ended the run.
+type Worker interface {
+	// Check reads the agent's files anew and refuses an agent whose files are
+	// refused.
+	Check() error
+	// Places resolves the directories of a request, "" meaning the session's
+	// last workspace (last, which may be "" too) and the agent's own cwd.
+	Places(s libctx.Session, workspace, last, cwd string) (Places, error)
+	// Drive carries out a send.
+	Drive(ctx context.Context, r *Run) error
+	// Tool carries out a tsh operation.
+	Tool(ctx context.Context, r *Run) error
+}
+
+// Run is one run: what was asked, and the only way its worker may speak of it.
+type Run struct {
+	ID       libctx.Run
+	Session  libctx.Session
+	Client   libctx.ClientID
+	Op       string // "send" or "tsh"
+	Scope    string
+	Input    string   // of a send
+	Args     []string // of a tsh
+	ToolFree bool     // no tool may be called
+	Places   Places
+
+	payload string // digest of what the client asked for
+	live    *Live
+	gen     int // the opening of the store this run belongs to
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+	mu      sync.Mutex
+	state   State
+}
+
+// digest is what makes two requests with one id the same: the operation, its
+// input, scope and effective cwd; never the workspace.
+func digest(op, input string, args []string, scope, cwd string) (string, error) {
+	text, err := json.Marshal([]any{op, input, args, scope, cwd})
+	if err != nil {
+		return "", errdefs.New(errdefs.Invalid, "request: %w", err)
+	}
+	sum := sha256.Sum256(text)
+	return "sha256:" + hex.EncodeToString(sum[:]), nil
+}
+
+// advance moves the run's state and reports the new one.
+func (r *Run) advance(e Event) (State, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s, err := next(r.state, e)
+	r.state = s
+	return s, err
+}
+
+// Cancelled reports whether somebody cancelled the run.
+func (r *Run) Cancelled() bool { return r.ctx.Err() != nil }
+
+// begin is the batch that makes the run durable, before anything is done.
+func (r *Run) begin(entry, parent string) []session.Record {
+	start := &session.Fact{Run: r.ID, Payload: r.payload, Frame: &wire.Start{
+		Head:    wire.Head{Type: "start"},
+		Session: r.Session, Agent: r.live.hub.cfg.Agent, ClientID: r.Client,
+		Op: r.Op, Scope: r.Scope, Cwd: r.Places.Cwd, Workspace: r.Places.Workspace,
+	}}
+	if r.Op == "tsh" {
+		return []session.Record{start}
+	}
+	return []session.Record{
+		&session.Entry{
+			ID: entry, Parent: parent, Run: r.ID, Kind: "message", Role: "user",
+			Content: []wire.Part{wire.Text(r.Input)}, ClientID: r.Client,
+		},
+		&session.Head{ID: entry},
+		start,
+	}
+}
+
+// Append commits one message of a send at the tip of the session's branch; its
+// frames reach the clients when it is durable. A storage error ends the run:
+// return it from Drive.
+func (r *Run) Append(role string, content ...wire.Part) error {
+	return r.live.commit(r, func(l ledger) []session.Record {
+		return []session.Record{&session.Entry{
+			ID: l.NextEntryID(), Parent: l.Tip(), Run: r.ID, Kind: "message", Role: role, Content: content,
+		}}
+	})
+}
+
+// Record commits durable frames that no message implies: decisions, and the
+// call and result of a tsh operation.
+func (r *Run) Record(frames ...wire.Frame) error {
+	return r.live.commit(r, func(ledger) []session.Record {
+		records := make([]session.Record, len(frames))
+		for i, f := range frames {
+			records[i] = &session.Fact{Run: r.ID, Frame: f}
+		}
+		return records
+	})
+}
+
+// Emit shows clients a provisional frame; it is stored nowhere. After the run
+// was cancelled it shows nothing.
+func (r *Run) Emit(f wire.Frame) {
+	if r.Cancelled() {
+		return
+	}
+	f.Header().Run = r.ID
+	line, err := wire.MarshalFrame(f)
+	if err != nil {
+		return // a provisional frame over the limit: the committed one follows, clipped
+	}
+	r.live.mu.Lock()
+	defer r.live.mu.Unlock()
+	r.live.push(session.Event{Run: r.ID, Line: line})
+}
+
+// History is the newest part of the session's conversation, up to about max
+// bytes, this run's own messages included.
+func (r *Run) History(max int) ([]session.Entry, error) {
+	r.live.mu.Lock()
+	defer r.live.mu.Unlock()
+	if err := r.live.owns(r); err != nil {
+		return nil, err
+	}
+	return r.live.store.Conversation(max)
+}

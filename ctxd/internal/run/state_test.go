@@ -1,0 +1,56 @@
+package run
+
+import (
+	"errors"
+	"testing"
+
+	"cortexfs.org/libctx/errdefs"
+)
+
+// TestEveryCell enumerates the state machine.
+func TestEveryCell(t *testing.T) {
+	const no = State(-1) // refused
+	want := map[State][3]State{
+		//        Begin   Cancel    Settle
+		Queued:   {Active, Ended, Ended},
+		Active:   {no, Stopping, Ended},
+		Stopping: {no, Stopping, Ended},
+		Ended:    {no, no, no},
+	}
+	for s, row := range want {
+		for e, w := range row {
+			got, err := next(s, Event(e))
+			if w == no {
+				if got != s || !errdefs.Is(err, errdefs.Already) {
+					t.Errorf("next(%v,%v) = %v, %v; want refusal", s, e, got, err)
+				}
+				continue
+			}
+			if got != w || err != nil {
+				t.Errorf("next(%v,%v) = %v, %v; want %v", s, e, got, err, w)
+			}
+			if got < s {
+				t.Errorf("next(%v,%v) moves back to %v", s, e, got)
+			}
+		}
+	}
+}
+
+func TestJudge(t *testing.T) {
+	for _, c := range []struct {
+		cancelled bool
+		err       error
+		want      Outcome
+		status    string
+	}{
+		{false, nil, Completed, "ok"},
+		{true, nil, Cancelled, "cancelled"},
+		{true, errors.New("x"), Cancelled, "cancelled"},
+		{false, errors.New("x"), Failed, "error"},
+		{false, errdefs.New(errdefs.TooMuch, "x"), MaxTurns, "error"},
+	} {
+		if got := judge(c.cancelled, c.err); got != c.want || got.status() != c.status {
+			t.Errorf("judge(%v,%v) = %v/%v", c.cancelled, c.err, got, got.status())
+		}
+	}
+}

@@ -1,0 +1,83 @@
+package server
+
+import (
+	"context"
+	"os"
+
+	"cortexfs.org/ctxd/internal/authz"
+	"cortexfs.org/libctx"
+	"cortexfs.org/libctx/errdefs"
+	"cortexfs.org/libctx/wire"
+)
+
+// op is one row of the table of operations: who may use it and what it does. A
+// row without a need admits nobody.
+type op struct {
+	need   authz.Need
+	always bool // also while the agent's files are refused: it only ends things
+	handle func(s *Server, ctx context.Context, c *conn, r wire.Request) error
+}
+
+// ops is the table of operations of the agent socket (docs/reference/socket.md).
+// A handler that returns an error has written nothing; the error becomes the
+// answer.
+var ops = map[string]op{
+	"ping":   {authz.OwnerOrRoot, false, (*Server).ping},
+	"send":   {authz.OwnerOrRoot, false, (*Server).send},
+	"tsh":    {authz.OwnerOrRoot, false, (*Server).tsh},
+	"resume": {authz.OwnerOrRoot, false, (*Server).resume},
+	"cancel": {authz.OwnerOrRoot, true, (*Server).cancelRun},
+	"status": {authz.OwnerOrRoot, false, (*Server).status},
+	"stop":   {authz.OwnerOrRoot, true, (*Server).stop},
+}
+
+func (s *Server) ping(ctx context.Context, c *conn, _ wire.Request) error {
+	return c.answer(ctx, &wire.Pong{
+		Head: wire.Head{Type: "pong"}, Protocol: libctx.Protocol, Agent: s.cfg.Agent, Version: libctx.Version,
+	})
+}
+
+func (s *Server) send(ctx context.Context, c *conn, r wire.Request) error {
+	return s.cfg.Hub.Send(ctx, r.(*wire.Send), c)
+}
+
+func (s *Server) tsh(ctx context.Context, c *conn, r wire.Request) error {
+	return s.cfg.Hub.Tsh(ctx, r.(*wire.Tsh), c)
+}
+
+func (s *Server) resume(ctx context.Context, c *conn, r wire.Request) error {
+	return s.cfg.Hub.Resume(ctx, r.(*wire.Resume), c)
+}
+
+func (s *Server) cancelRun(ctx context.Context, c *conn, r wire.Request) error {
+	run, err := s.cfg.Hub.Cancel(r.(*wire.Cancel))
+	if err != nil {
+		return err
+	}
+	return c.answer(ctx, &wire.Accepted{Head: wire.Head{Type: "accepted", Run: run}, Op: "cancel"})
+}
+
+func (s *Server) status(ctx context.Context, c *conn, r wire.Request) error {
+	st, err := s.cfg.Hub.Status(r.(*wire.StatusOf).Session)
+	if err != nil {
+		return err
+	}
+	st.Head.Type = "status"
+	st.Agent, st.PID, st.Protocol = s.cfg.Agent, os.Getpid(), libctx.Protocol
+	return c.answer(ctx, &st)
+}
+
+// stop answers accepted, ends every run, answers done, and ends the process.
+func (s *Server) stop(ctx context.Context, c *conn, r wire.Request) error {
+	if a := r.(*wire.Stop).Agent; a != s.cfg.Agent {
+		return errdefs.New(errdefs.Denied, "this socket is agent %s's, not %s's", s.cfg.Agent, a)
+	}
+	err := c.answer(ctx, &wire.Accepted{Head: wire.Head{Type: "accepted"}, Op: "stop", Agent: s.cfg.Agent})
+	if err != nil {
+		return err
+	}
+	s.cfg.Hub.Shutdown()
+	c.answer(ctx, &wire.Done{Head: wire.Head{Type: "done"}, Op: "stop", Agent: s.cfg.Agent, Status: "ok"})
+	s.stopping.Do(func() { close(s.stopped) })
+	return nil
+}

@@ -1,0 +1,227 @@
+// Package server is the agent socket: it accepts connections, knows each peer
+// from the kernel before a byte is read, decodes requests, and hands them to the
+// sessions (package run) according to one table of operations. A client that
+// reads slowly costs a bounded outbox and slows nobody.
+package server
+
+import (
+	"context"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"cortexfs.org/ctxd/internal/authz"
+	"cortexfs.org/ctxd/internal/run"
+	"cortexfs.org/libctx"
+	"cortexfs.org/libctx/errdefs"
+	"cortexfs.org/libctx/log"
+	"cortexfs.org/libctx/peercred"
+	"cortexfs.org/libctx/unixsock"
+	"cortexfs.org/libctx/wire"
+)
+
+// Config of a Server. The caller owns Listener and Hub and closes them after
+// Serve has returned.
+type Config struct {
+	Agent    libctx.Agent
+	Owner    uint32
+	Hub      *run.Hub
+	Check    func() error // refuses while the agent's files are refused
+	Listener *unixsock.Listener
+	Idle     time.Duration // end after this long without connection or run; 0: never
+	Log      *log.Logger
+}
+
+// Server serves one agent's socket.
+type Server struct {
+	cfg      Config
+	stopping sync.Once
+	stopped  chan struct{} // closed by the stop operation
+	open     atomic.Int32  // connections being served
+	left     chan struct{} // one slot: a connection ended
+}
+
+// New makes a server; Serve runs it.
+func New(cfg Config) *Server {
+	return &Server{cfg: cfg, stopped: make(chan struct{}), left: make(chan struct{}, 1)}
+}
+
+// why a round of serving ended.
+type why int
+
+const (
+	idled  why = iota // nothing happened for the idle time
+	ended             // the context ended or a client asked the agent to stop
+	failed            // the listener failed
+)
+
+// Serve answers clients until the context ends, a client asks the agent to
+// stop, or nothing happened for the idle time. It stops accepting before it
+// decides to end and serves everything it accepted; what the kernel still
+// queues belongs to whoever else holds the socket.
+func (s *Server) Serve(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var conns sync.WaitGroup
+	defer conns.Wait()
+	defer s.cfg.Hub.Shutdown()
+	defer cancel()
+	for {
+		reason, late, err := s.round(ctx, &conns)
+		if reason != idled || late == 0 {
+			return err
+		}
+	}
+}
+
+// round accepts and serves until there is a reason to end, then stops accepting.
+// Late counts connections that came in between the decision and the stop: after
+// an idle end they are served like any other and keep the server going.
+func (s *Server) round(ctx context.Context, conns *sync.WaitGroup) (reason why, late int, err error) {
+	accepted := make(chan accept)
+	s.cfg.Listener.Continue()
+	go s.accept(accepted)
+
+	enter := func(a accept, refuse bool) {
+		refuse = s.open.Add(1) > libctx.MaxConnections || refuse
+		conns.Go(func() {
+			s.converse(ctx, a, refuse)
+			s.open.Add(-1)
+			select {
+			case s.left <- struct{}{}:
+			default:
+			}
+		})
+	}
+	quiet := func() bool { return s.open.Load() == 0 && !s.cfg.Hub.Busy() }
+	idle := newTimer(s.cfg.Idle)
+	defer idle.Stop()
+	for reason = -1; reason < 0; {
+		select {
+		case a := <-accepted:
+			if a.err != nil {
+				return failed, 0, errdefs.New(errdefs.IO, "accept: %w", a.err)
+			}
+			idle.Stop()
+			enter(a, false)
+		case <-s.left:
+			if quiet() {
+				idle.Reset()
+			}
+		case <-s.cfg.Hub.Quiet():
+			if quiet() {
+				idle.Reset()
+			}
+		case <-idle.C():
+			if quiet() {
+				reason = idled
+			}
+		case <-s.stopped:
+			reason = ended
+		case <-ctx.Done():
+			reason = ended
+		}
+	}
+	s.cfg.Listener.Interrupt()
+	for a := range accepted {
+		if a.err == nil {
+			late++
+			enter(a, reason == ended)
+		}
+	}
+	s.cfg.Log.Info("stopped accepting", "idle", reason == idled, "late", late)
+	return reason, late, nil
+}
+
+type accept struct {
+	conn *net.UnixConn
+	peer peercred.Peer
+	err  error
+}
+
+// accept hands over connections, then the error that ended it, and closes the
+// channel.
+func (s *Server) accept(to chan<- accept) {
+	defer close(to)
+	for {
+		c, peer, err := s.cfg.Listener.Accept()
+		to <- accept{c, peer, err}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// converse serves one connection to its end.
+func (s *Server) converse(ctx context.Context, a accept, busy bool) {
+	gone, leave := context.WithCancel(context.Background())
+	c := &conn{sock: a.conn, out: newOutbox(), gone: gone, leave: leave}
+	subject := authz.Of(a.peer, s.cfg.Owner)
+	refusal := authz.OwnerOrRoot.Check(subject)
+	if refusal == nil && busy {
+		refusal = errdefs.New(errdefs.Busy, "the agent has too many connections or is ending; try again")
+	}
+	if refusal != nil {
+		s.cfg.Log.Warn("connection refused", "uid", a.peer.UID, "pid", a.peer.PID, "why", refusal.Error())
+		c.refuse(refusal)
+		c.out.close()
+		a.conn.SetWriteDeadline(time.Now().Add(lastWords))
+		c.out.drain(a.conn)
+		leave()
+		a.conn.Close()
+		return
+	}
+	c.serve(ctx, func(ctx context.Context, c *conn, line []byte) error {
+		r, err := wire.DecodeRequest(line)
+		if err != nil {
+			return err
+		}
+		row := ops[r.Op()]
+		if err := row.need.Check(subject); err != nil {
+			return err
+		}
+		if !row.always {
+			if err := s.cfg.Check(); err != nil {
+				return err
+			}
+		}
+		return row.handle(s, ctx, c, r)
+	})
+}
+
+// timer is a time.Timer that a zero duration keeps from ever firing.
+type timer struct {
+	t *time.Timer
+	d time.Duration
+}
+
+func newTimer(d time.Duration) *timer {
+	t := &timer{d: d}
+	if d > 0 {
+		t.t = time.NewTimer(d)
+	}
+	return t
+}
+
+// Reset starts the wait anew.
+func (t *timer) Reset() {
+	if t.t != nil {
+		t.t.Reset(t.d)
+	}
+}
+
+// Stop ends the wait.
+func (t *timer) Stop() {
+	if t.t != nil {
+		t.t.Stop()
+	}
+}
+
+// C fires when the wait is over.
+func (t *timer) C() <-chan time.Time {
+	if t.t == nil {
+		return nil
+	}
+	return t.t.C
+}

@@ -1,0 +1,169 @@
+package toolrun
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"cortexfs.org/libctx"
+	"cortexfs.org/libctx/atomicfile"
+	"cortexfs.org/libctx/errdefs"
+	"cortexfs.org/libctx/mount"
+	"cortexfs.org/libctx/paths"
+	"cortexfs.org/libctx/sandbox"
+	"cortexfs.org/libctx/view"
+	"cortexfs.org/libctx/workspace"
+)
+
+// AgentSpec is the sandbox of one step of the agent's own executable; release
+// gives the prepared view back.
+func (r *Runner) AgentSpec(a *view.Agent, workspace, cwd string) (spec sandbox.Spec, release func(), err error) {
+	spec, release, err = r.spec(a, workspace, cwd)
+	spec.Kind = sandbox.Agent
+	spec.Argv = []string{filepath.Join(paths.InRoot, "agent", string(r.Agent))}
+	return spec, release, err
+}
+
+// spec is what every sandbox of the agent has in common.
+func (r *Runner) spec(a *view.Agent, dir, cwd string) (sandbox.Spec, func(), error) {
+	none := func() {}
+	home, err := r.home(a)
+	if err != nil {
+		return sandbox.Spec{}, none, err
+	}
+	ws, err := r.Workspace(a, dir)
+	if err != nil {
+		return sandbox.Spec{}, none, err
+	}
+	mounts, err := r.mounts(a)
+	if err != nil {
+		return sandbox.Spec{}, none, err
+	}
+	prepared, err := a.Prepare(r.Layout, a.Executable)
+	if err != nil {
+		return sandbox.Spec{}, none, err
+	}
+	return sandbox.Spec{
+		Identity: a.Owner, UserName: a.User,
+		View: prepared.Dir, Tools: r.Ctxtool, Tsh: r.Tsh,
+		Home: home, Workspace: ws, Mounts: mounts,
+		Network: a.Network, Cwd: cwd,
+	}, prepared.Release, nil
+}
+
+// home makes sure that the agent has its private home and returns its path.
+func (r *Runner) home(a *view.Agent) (string, error) {
+	home := r.Layout.AgentHome(a.Owner.UID, r.Agent)
+	return home, r.make(a, filepath.Join(home, "session"))
+}
+
+// make creates a directory of the agent's owner, private, below the tree.
+func (r *Runner) make(a *view.Agent, dir string) error {
+	rel, err := filepath.Rel(r.Layout.Root, dir)
+	if err != nil {
+		return errdefs.New(errdefs.Internal, "%s: %w", dir, err)
+	}
+	root, err := atomicfile.OpenDir(r.Layout.Root)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	err = a.Owner.Do(func() error {
+		d, err := root.MkdirAll(rel, 0o700)
+		if err == nil {
+			d.Close()
+		}
+		return err
+	})
+	if err != nil {
+		return errdefs.New(errdefs.KindOf(err), "agent home %s: %w", dir, err)
+	}
+	return nil
+}
+
+// private is the empty workspace of a session that was never given one.
+func (r *Runner) private(a *view.Agent, s libctx.Session) string {
+	return filepath.Join(r.Layout.AgentHome(a.Owner.UID, r.Agent), "data", "workspace", string(s))
+}
+
+// Private makes the empty workspace of a session that was never given one.
+func (r *Runner) Private(a *view.Agent, s libctx.Session) (string, error) {
+	dir := r.private(a, s)
+	return dir, r.make(a, dir)
+}
+
+// Workspace checks a host directory and says how a sandbox shows it. The
+// agent's own private workspaces lie in the tree; they are the one exception
+// from the rule that nothing of the tree may be a workspace, and only if no link
+// leads there, because the agent can write around them.
+func (r *Runner) Workspace(a *view.Agent, dir string) (sandbox.Workspace, error) {
+	base := r.private(a, "")
+	if filepath.Dir(dir) != filepath.Clean(base) {
+		return workspace.Resolve(dir, a.Owner, r.Layout.Protected(), a.Protect)
+	}
+	ws, err := workspace.Resolve(dir, a.Owner, nil, a.Protect)
+	if err == nil && ws.Dir != dir {
+		return sandbox.Workspace{}, errdefs.New(errdefs.Invalid, "workspace %s: a link leads to %s", dir, ws.Dir)
+	}
+	return ws, err
+}
+
+// mounts resolves the lines of the mount control that the recipe does not make
+// itself.
+func (r *Runner) mounts(a *view.Agent) (mount.Table, error) {
+	var extra mount.Table
+	for _, line := range a.Mounts {
+		if paths.Below(line.Target, paths.InRoot) || paths.Below(line.Target, paths.InHome) {
+			continue
+		}
+		if line.NoExec() {
+			return nil, errdefs.New(errdefs.Invalid, "mount %s: noexec can not be had for it", line.Target)
+		}
+		protected := r.Layout.Protected()
+		if shared := filepath.Join(paths.InRoot, "shared"); paths.Below(line.Source, shared) && line.Source != shared {
+			line.Source, protected = r.Layout.HostPath(line.Source), nil
+		}
+		ws, err := workspace.Resolve(line.Source, a.Owner, protected, nil)
+		if err != nil {
+			return nil, errdefs.New(errdefs.KindOf(err), "mount %s: %w", line.Target, err)
+		}
+		if protected == nil && ws.Dir != line.Source {
+			return nil, errdefs.New(errdefs.Invalid, "mount %s: a link leads to %s", line.Target, ws.Dir)
+		}
+		line.Source = ws.Dir
+		extra = append(extra, line)
+	}
+	return extra, nil
+}
+
+// CheckCwd refuses a directory that the agent will not find inside: outside of
+// what its sandbox shows is errdefs.Denied, missing is errdefs.NotFound.
+func (r *Runner) CheckCwd(a *view.Agent, ws sandbox.Workspace, cwd string) error {
+	if filepath.Clean(cwd) != cwd {
+		return errdefs.New(errdefs.Invalid, "cwd %q is not a clean path", cwd)
+	}
+	places := []struct{ inside, host string }{
+		{paths.InWorkspace, ws.Dir},
+		{paths.InHome, r.Layout.AgentHome(a.Owner.UID, r.Agent)},
+	}
+	for _, m := range a.Mounts {
+		places = append(places, struct{ inside, host string }{m.Target, r.Layout.HostPath(m.Source)})
+	}
+	for _, p := range places {
+		if !paths.Below(cwd, p.inside) {
+			continue
+		}
+		host := filepath.Join(p.host, cwd[len(p.inside):])
+		return a.Owner.Do(func() error {
+			st, err := os.Stat(host)
+			if err == nil && !st.IsDir() {
+				return errdefs.New(errdefs.Invalid, "cwd %s is not a directory", strconv.Quote(cwd))
+			}
+			if err != nil {
+				return errdefs.New(errdefs.KindOf(err), "cwd %s: %w", strconv.Quote(cwd), err)
+			}
+			return nil
+		})
+	}
+	return errdefs.New(errdefs.Denied, "cwd %s is outside of what the agent sees", strconv.Quote(cwd))
+}

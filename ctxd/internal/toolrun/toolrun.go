@@ -1,0 +1,238 @@
+// Package toolrun turns one tool call into one sandbox: it asks admission with
+// the agent's files read afresh, starts what was admitted, and makes a result of
+// whatever comes out. Every call of every source goes through Admit.
+package toolrun
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"cortexfs.org/ctxd/internal/sandboxrun"
+	"cortexfs.org/libctx"
+	"cortexfs.org/libctx/admit"
+	"cortexfs.org/libctx/capture"
+	"cortexfs.org/libctx/errdefs"
+	"cortexfs.org/libctx/paths"
+	"cortexfs.org/libctx/sandbox"
+	"cortexfs.org/libctx/toolwire"
+	"cortexfs.org/libctx/view"
+	"cortexfs.org/libctx/wire"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Runner starts the tools of one agent.
+type Runner struct {
+	Layout   paths.Layout
+	Agent    libctx.Agent
+	Launcher *sandboxrun.Launcher
+	Ctxtool  string // host path of ctxtool
+	Tsh      string // host path of tsh, "" if there is none
+}
+
+// Call is one tool call with the run it belongs to.
+type Call struct {
+	ID        libctx.Call
+	Name      libctx.Tool
+	Arguments jsontext.Value
+	Run       libctx.Run
+	Session   libctx.Session
+	Workspace string // host directory
+	Cwd       string // inside path
+}
+
+// Result is what a call came to. Status is "ok" or "error".
+type Result struct {
+	Status    string
+	Content   string
+	Truncated bool
+	ExitCode  *int
+	Duration  time.Duration
+}
+
+// Failure is a result that says why nothing useful came out.
+func Failure(content string) Result { return Result{Status: "error", Content: content} }
+
+// Admitted is a call that may run. Close it.
+type Admitted struct {
+	runner *Runner
+	call   Call
+	agent  *view.Agent
+	tool   *view.Tool
+	inner  admit.Call
+}
+
+// Admit decides about a call. The frame is the decision to record; a refused
+// call has no Admitted. An error means that there is no decision, because the
+// agent's own files are refused.
+func (r *Runner) Admit(c Call) (*Admitted, *wire.ToolPolicy, error) {
+	agent, err := view.Load(r.Layout, r.Agent)
+	if err != nil {
+		return nil, nil, err
+	}
+	asked := admit.Call{Name: c.Name, Arguments: c.Arguments, Direct: true}
+	inner, _, err := admit.Route(asked)
+	var facts admit.Tool
+	var tool *view.Tool
+	if err == nil {
+		if tool, err = agent.Lookup(r.Layout, inner.Name); err != nil {
+			return nil, nil, err
+		}
+		facts = tool.Tool
+	}
+	d := admit.Decide(agent.Facts(), facts, asked)
+	frame := &wire.ToolPolicy{
+		Head: wire.Head{Type: "tool_policy"}, Call: c.ID, Allowed: d.Allowed, Via: d.Via,
+		Effect: string(d.Effect), Authorization: d.Authorization, Code: string(d.Code), Reason: d.Reason,
+	}
+	if d.Via != "" {
+		frame.Name = d.Name
+	}
+	if !d.Allowed {
+		if tool != nil {
+			tool.Close()
+		}
+		return nil, frame, nil
+	}
+	return &Admitted{runner: r, call: c, agent: agent, tool: tool, inner: inner}, frame, nil
+}
+
+// Close gives back what the admitted call holds.
+func (a *Admitted) Close() { a.tool.Close() }
+
+// Execute runs the call in a sandbox of its own and returns its result. The
+// result is always worth recording; an error says in addition that the run can
+// not go on: no sandbox can be started here, or the context ended.
+func (a *Admitted) Execute(ctx context.Context) (Result, error) {
+	spec, release, err := a.runner.spec(a.agent, a.call.Workspace, a.call.Cwd)
+	if err != nil {
+		return Failure("the tool could not be started"), err
+	}
+	defer release()
+	mode := "cli"
+	if !a.tool.CLIOnly {
+		mode = "json"
+	}
+	spec.Kind = sandbox.Tool
+	spec.Argv = []string{a.tool.Path}
+	spec.Env = a.agent.Environ(
+		"CTX_SESSION="+string(a.call.Session), "CTX_RUN_ID="+string(a.call.Run), "CTX_TOOL_MODE="+mode)
+
+	limited, cancel := context.WithTimeoutCause(ctx, a.agent.Timeout,
+		errdefs.New(errdefs.Timeout, "the tool ran longer than %s", a.agent.Timeout))
+	defer cancel()
+	var res Result
+	if mode == "json" {
+		res, err = a.json(limited, spec)
+	} else {
+		res, err = a.cli(limited, spec)
+	}
+	content, cut := wire.Clip(res.Content, min(a.agent.ResultBytes, libctx.MaxToolResultHard))
+	res.Content, res.Truncated = content, res.Truncated || cut
+	if err != nil && ctx.Err() == nil && limited.Err() != nil {
+		err = nil // the tool's own time was up, the run goes on
+	}
+	return res, err
+}
+
+// cli runs a tool that takes words and prints text.
+func (a *Admitted) cli(ctx context.Context, spec sandbox.Spec) (Result, error) {
+	var form struct {
+		Args []string `json:"args"`
+	}
+	if err := json.Unmarshal(a.inner.Arguments, &form); err != nil {
+		return Failure("the arguments do not fit the tool"), err
+	}
+	spec.Argv = append(spec.Argv, form.Args...)
+	out := capture.New(libctx.MaxToolResultHard)
+	stderr := capture.New(libctx.MaxToolStderr)
+	end, err := a.runner.Launcher.Run(ctx, spec, sandboxrun.Stdio{Stdout: out, Stderr: stderr})
+	res := Result{Status: "ok", Content: out.Text(), Truncated: out.Truncated(), Duration: end.Duration}
+	if err != nil {
+		res.Status = "error"
+		res.Content = join(res.Content, why(ctx, err))
+		return res, err
+	}
+	res.ExitCode = &end.ExitCode
+	if end.ExitCode != 0 {
+		res.Status = "error"
+		res.Content = join(res.Content, stderr.Text(), fmt.Sprintf("exit code %d", end.ExitCode))
+	}
+	return res, nil
+}
+
+// json runs a tool that reads its arguments as an object and writes frames.
+func (a *Admitted) json(ctx context.Context, spec sandbox.Spec) (Result, error) {
+	stdin := append([]byte(nil), a.inner.Arguments...)
+	stdout := &bounded{max: libctx.MaxToolOutput}
+	stderr := capture.New(libctx.MaxToolStderr)
+	end, err := a.runner.Launcher.Run(ctx, spec, sandboxrun.Stdio{
+		Stdin: append(stdin, '\n'), Stdout: stdout, Stderr: stderr,
+	})
+	res := Result{Status: "error", Duration: end.Duration}
+	if errors.Is(err, errFlood) {
+		res.Content = fmt.Sprintf("the tool wrote more than %d bytes", libctx.MaxToolOutput)
+		return res, nil
+	}
+	if err != nil {
+		res.Content = why(ctx, err)
+		return res, err
+	}
+	got, err := toolwire.Read(stdout.b, a.call.Run)
+	if err != nil {
+		res.Content = join(err.Error(), stderr.Text(), fmt.Sprintf("exit code %d", end.ExitCode))
+		return res, nil
+	}
+	res.Content, res.Truncated, res.ExitCode = got.Text, got.Truncated, got.ExitCode
+	if got.Failed == nil {
+		res.Status = "ok"
+	} else {
+		res.Content = join(got.Text, got.Failed.Message)
+	}
+	return res, nil
+}
+
+// why is what a model may know of a call that did not come to its own end.
+func why(ctx context.Context, err error) string {
+	if cause := context.Cause(ctx); cause != nil {
+		return cause.Error()
+	}
+	if errdefs.Is(err, errdefs.Unavailable) {
+		return "the tool could not be started"
+	}
+	return "the tool was stopped"
+}
+
+// join puts texts below one another, leaving out empty ones.
+func join(texts ...string) string {
+	var b strings.Builder
+	for _, t := range texts {
+		if t == "" {
+			continue
+		}
+		if b.Len() > 0 && !strings.HasSuffix(b.String(), "\n") {
+			b.WriteByte('\n')
+		}
+		b.WriteString(t)
+	}
+	return b.String()
+}
+
+// bounded is a writer that refuses to hold more than max bytes.
+type bounded struct {
+	b   []byte
+	max int
+}
+
+var errFlood = errdefs.New(errdefs.TooBig, "output over its limit")
+
+func (w *bounded) Write(p []byte) (int, error) {
+	if len(w.b)+len(p) > w.max {
+		return 0, errFlood
+	}
+	w.b = append(w.b, p...)
+	return len(p), nil
+}

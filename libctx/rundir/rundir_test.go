@@ -1,0 +1,73 @@
+package rundir
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"cortexfs.org/libctx/errdefs"
+	"cortexfs.org/libctx/paths"
+	"golang.org/x/sys/unix"
+)
+
+func layout(t *testing.T, system bool) paths.Layout {
+	dir := t.TempDir()
+	return paths.Layout{Runtime: filepath.Join(dir, "cortexfs/key"), Locks: filepath.Join(dir, "cortexfs/key/lock"), System: system}
+}
+
+func TestEnsureModesIgnoreUmask(t *testing.T) {
+	for _, umask := range []int{0, 0o77, 0o277} {
+		for _, system := range []bool{false, true} {
+			l := layout(t, system)
+			old := unix.Umask(umask)
+			err := Ensure(l)
+			unix.Umask(old)
+			if err != nil {
+				t.Fatalf("umask %o: %v", umask, err)
+			}
+			want := map[string]os.FileMode{l.Runtime: 0o700, l.Sockets(): 0o700, l.Locks: 0o700}
+			if system {
+				want[l.Runtime], want[l.Sockets()] = 0o755, 0o755
+			}
+			for path, mode := range want {
+				if st, err := os.Lstat(path); err != nil || st.Mode().Perm() != mode {
+					t.Errorf("umask %o: %s: %v %v, want %o", umask, path, st.Mode(), err, mode)
+				}
+			}
+			if err := Ensure(l); err != nil {
+				t.Errorf("second Ensure: %v", err)
+			}
+		}
+	}
+}
+
+func TestEnsureRefusesPreparedDirectories(t *testing.T) {
+	prepare := map[string]func(path string) error{
+		"link":     func(p string) error { return os.Symlink(t.TempDir(), p) },
+		"file":     func(p string) error { return os.WriteFile(p, nil, 0o600) },
+		"writable": func(p string) error { return unix.Mkdir(p, 0) },
+	}
+	for name, make := range prepare {
+		l := layout(t, false)
+		if err := os.Mkdir(filepath.Dir(l.Runtime), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := make(l.Runtime); err != nil {
+			t.Fatal(err)
+		}
+		if name == "writable" {
+			os.Chmod(l.Runtime, 0o770)
+		}
+		if err := Ensure(l); !errdefs.Is(err, errdefs.Denied) {
+			t.Errorf("%s: Ensure = %v, want EACCES", name, err)
+		}
+	}
+	if os.Geteuid() == 0 {
+		l := layout(t, false)
+		os.MkdirAll(l.Runtime, 0o700)
+		os.Chown(l.Runtime, 60001, 60001)
+		if err := Ensure(l); !errdefs.Is(err, errdefs.Denied) {
+			t.Errorf("foreign: Ensure = %v, want EACCES", err)
+		}
+	}
+}
