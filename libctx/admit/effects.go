@@ -71,7 +71,11 @@ var hostCodes = map[control.Effect]Code{
 func effects(q *question) finding {
 	class := q.effect
 	if class == control.Unknown || class == "" {
-		return refuse("a known class in "+q.tool.Path+".d/effect", "the effect of %s is unknown", q.tool.Name)
+		f := refuse("a known class in "+q.tool.Path+".d/effect", "the effect of %s is unknown", q.tool.Name)
+		if q.tool.EffectError != "" {
+			f.reason += ": " + q.tool.EffectError
+		}
+		return f
 	}
 	switch q.agent.Effects {
 	case control.EffectsUnsafeHost:

@@ -55,8 +55,10 @@ type Tool struct {
 	Schema      []byte
 	SchemaError string
 
-	Effect  control.Effect // declared class; "" is unknown
-	CLIOnly bool           // mode cli: takes only the command-line form
+	Effect      control.Effect // declared class; "" is unknown
+	EffectError string         // why the class is unknown though there is a file
+
+	CLIOnly bool // mode cli: takes only the command-line form
 
 	// HasPolicy: there is a policy file, which must then name the subject.
 	// PolicyError is why it can not be believed.

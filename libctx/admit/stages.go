@@ -2,10 +2,12 @@ package admit
 
 import (
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 
 	"cortexfs.org/libctx"
+	"cortexfs.org/libctx/asuser"
 	"cortexfs.org/libctx/control"
 )
 
@@ -144,25 +146,33 @@ func regular(q *question) finding {
 	return refuse("a regular file that only root or the owner can write", "%s", q.tool.Obstacle)
 }
 
-// linuxMode asks what execve would: the owner's bit for the owner, else the
+// MayExecute asks what execve would: the owner's bit for the owner, else the
 // group's for a member, else the others'. Uid 0 needs any of the three.
-func linuxMode(q *question) finding {
-	t, id := q.tool, q.agent.Identity
-	mode := t.Mode.Perm()
-	bit, who := mode&0o001, "others"
+func MayExecute(mode fs.FileMode, uid, gid uint32, id asuser.Identity) bool {
+	bit, _ := executeBit(mode, uid, gid, id)
+	return bit
+}
+
+func executeBit(mode fs.FileMode, uid, gid uint32, id asuser.Identity) (set bool, who string) {
 	switch {
 	case id.UID == 0:
-		bit, who = mode&0o111, "anybody"
-	case id.UID == t.UID:
-		bit, who = mode&0o100, "its owner"
-	case id.GID == t.GID || slices.Contains(id.Groups, t.GID):
-		bit, who = mode&0o010, "its group"
+		return mode&0o111 != 0, "anybody"
+	case id.UID == uid:
+		return mode&0o100 != 0, "its owner"
+	case id.GID == gid || slices.Contains(id.Groups, gid):
+		return mode&0o010 != 0, "its group"
 	}
-	if bit != 0 {
+	return mode&0o001 != 0, "others"
+}
+
+func linuxMode(q *question) finding {
+	t, id := q.tool, q.agent.Identity
+	set, who := executeBit(t.Mode, t.UID, t.GID, id)
+	if set {
 		return pass
 	}
 	return refuse("the execute bit for "+who, "%s has mode %04o: not executable for uid %d, which counts as %s",
-		t.Path, uint32(mode), id.UID, who)
+		t.Path, uint32(t.Mode.Perm()), id.UID, who)
 }
 
 func mounted(q *question) finding {
