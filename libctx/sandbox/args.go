@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"cortexfs.org/libctx"
+	"cortexfs.org/libctx/mount"
 	"cortexfs.org/libctx/paths"
 )
 
@@ -75,12 +76,12 @@ func Options(s Spec, h Host, fd FDs) []string {
 		a.add("--setenv", k, v)
 	}
 	a.system(h, fd.Files)
-	a.memory()
+	a.memory(s.Identity.UID == 0)
 	a.tree(s)
-	a.workspace(s.Workspace)
 	for _, m := range s.Mounts {
 		a.bind(m.ReadOnly, m.Source, m.Target)
 	}
+	a.workspace(s)
 	// bwrap leaves these writable, up to half of the machine's memory each.
 	a.add("--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/")
 	return a
@@ -103,7 +104,7 @@ func Command(s Spec, fd FDs) []string {
 		}
 		e.Expect = append(e.Expect, Expect{paths.InWorkspace, w.Dev, w.Ino})
 	}
-	for _, b := range w.ReadOnly {
+	for _, b := range readOnly(s) {
 		e.Expect = append(e.Expect, Expect{b.Target, b.Dev, b.Ino})
 	}
 	e.Expect = append(e.Expect, s.Expect...)
@@ -160,6 +161,7 @@ func (a *args) system(h Host, files []File) {
 			a.bind(true, r.Path, r.Path)
 		}
 	}
+	a.add("--dir", "/etc", "--dir", "/var")
 	// A bind costs more than the last one, a copied file next to nothing.
 	for _, d := range h.EtcDirs {
 		a.add("--ro-bind-try", "/etc/"+d, "/etc/"+d)
@@ -170,8 +172,13 @@ func (a *args) system(h Host, files []File) {
 	}
 }
 
-func (a *args) memory() {
+func (a *args) memory(root bool) {
 	a.add("--proc", "/proc", "--dev", "/dev")
+	if root {
+		// Root's own files there are the settings of the machine's kernel, and
+		// ownership is all that writing most of them takes.
+		a.add("--remount-ro", "/proc")
+	}
 	a.tmpfs("/dev/shm", libctx.SandboxShmBytes, "1777")
 	a.tmpfs("/tmp", libctx.SandboxTmpBytes, "1777")
 	a.tmpfs("/run", libctx.SandboxRunBytes, "0755")
@@ -198,31 +205,46 @@ func (a *args) tree(s Spec) {
 	}
 }
 
-func (a *args) workspace(w Workspace) {
-	if w.Dir == "" {
+func (a *args) workspace(s Spec) {
+	if s.Workspace.Dir == "" {
 		return
 	}
-	a.bind(false, w.Dir, paths.InWorkspace)
-	for _, b := range w.ReadOnly {
+	a.bind(false, s.Workspace.Dir, paths.InWorkspace)
+	for _, b := range readOnly(s) {
 		a.bind(true, b.Source, b.Target)
 	}
-	for _, l := range w.Links {
+	for _, l := range s.Workspace.Links {
 		a.add("--symlink", l.Target, l.At)
 	}
 }
 
-// reserved are top-level directories that the recipe fills itself, so that
-// nothing of the host may be shown at its own path below them.
-var reserved = []string{
-	"bin", "boot", "ctx", "dev", "etc", "lib", "lib32", "lib64", "libx32", "proc", "run", "sbin", "sys", "usr", "var", "workspace",
+// readOnly are the protected objects of the workspace. A repository elsewhere is
+// left out if an extra mount takes its place: bwrap would make the mount point
+// in the mounted directory, which is on the host.
+func readOnly(s Spec) []Bind {
+	var all []Bind
+	for _, b := range s.Workspace.ReadOnly {
+		taken := slices.ContainsFunc(s.Mounts, func(m mount.Line) bool { return paths.Below(b.Target, m.Target) })
+		if !taken {
+			all = append(all, b)
+		}
+	}
+	return all
 }
 
-// Reserved reports whether an inside path lies in a place the recipe fills
-// itself. /tmp and /home are not such places, except for the agent's own home.
+// reserved are places that the recipe fills itself, with everything below them.
+var reserved = []string{
+	"/bin", "/ctx", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/proc", "/sbin", "/sys", "/usr",
+	"/run/cortexfs", "/var/tmp", paths.InHome, paths.InWorkspace,
+}
+
+// Reserved reports whether nothing else may be shown at an inside path: the
+// recipe fills it, or something below it.
 func Reserved(inside string) bool {
-	if inside == "/" || inside == "/home" || inside == "/tmp" || paths.Below(inside, paths.InHome) {
-		return true
+	for _, r := range reserved {
+		if paths.Below(inside, r) || paths.Below(r, inside) {
+			return true
+		}
 	}
-	top, _, _ := strings.Cut(strings.TrimPrefix(inside, "/"), "/")
-	return slices.Contains(reserved, top)
+	return inside == "/tmp"
 }

@@ -68,7 +68,11 @@ func run(e sandbox.Entry) error {
 	unix.Umask(0o022)
 	write(e.Report, sandbox.Handover)
 	err := syscall.Exec(e.Argv[0], e.Argv, environ())
-	return errdefs.New(errdefs.KindOf(err), "execute %s: %w", e.Argv[0], err)
+	kind := errdefs.KindOf(err)
+	if errors.Is(err, syscall.E2BIG) || errors.Is(err, syscall.ENOEXEC) {
+		kind = errdefs.Invalid
+	}
+	return errdefs.New(kind, "execute %s: %w", e.Argv[0], err)
 }
 
 // environ is the environment without what bwrap put there itself.
