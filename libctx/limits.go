@@ -76,7 +76,7 @@ const (
 // Control files and the log.
 const (
 	MaxPath        = 4095    // bytes of one path, as the kernel has it
-	MaxMounts      = 64      // lines of a mount table
+	MaxMounts      = 64      // lines of a mount table: each bind makes every launch slower
 	MaxListLines   = 1024    // lines of a list in a control file
 	MaxEnvValue    = 8 << 10 // bytes of one value of the env control
 	MaxSchemaDepth = 64      // nesting of a tool's schema and of arguments checked against it

@@ -127,7 +127,7 @@ func (d *Dir) open(rel string, flags int, perm uint32) (int, error) {
 		return -1, err
 	}
 	how := unix.OpenHow{
-		Flags:   uint64(flags | unix.O_CLOEXEC | unix.O_NOFOLLOW),
+		Flags:   uint64(flags | unix.O_CLOEXEC),
 		Mode:    uint64(perm),
 		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,
 	}

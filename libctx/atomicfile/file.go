@@ -133,7 +133,8 @@ func (d *Dir) ReadFile(rel string, max int64) ([]byte, error) {
 // Lstat describes an entry; a link in the last place is described itself.
 func (d *Dir) Lstat(rel string) (unix.Stat_t, error) {
 	var st unix.Stat_t
-	fd, err := d.open(rel, unix.O_PATH, 0)
+	// Only with both flags may the last component be a link.
+	fd, err := d.open(rel, unix.O_PATH|unix.O_NOFOLLOW, 0)
 	if err != nil {
 		return st, err
 	}

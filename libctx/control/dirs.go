@@ -1,10 +1,8 @@
 package control
 
 import (
-	"path"
 	"strings"
 
-	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/linefile"
 	"cortexfs.org/libctx/paths"
 )
@@ -12,29 +10,7 @@ import (
 // DefaultCwd is the current directory of an agent without the file cwd.
 const DefaultCwd = paths.InWorkspace
 
-// checkPath tests what every path of a control file is: not empty, in its
-// shortest form, without control characters.
-func checkPath(s string) error {
-	if _, bad := linefile.Control(s, ""); bad {
-		return linefile.Refuse(0, s, "holds a control character")
-	}
-	switch {
-	case s == "":
-		return linefile.Refuse(0, s, "is empty where a path should be")
-	case len(s) > libctx.MaxPath:
-		return linefile.Refuse(0, s, "is longer than a path can be")
-	case path.Clean(s) != s:
-		return linefile.Refuse(0, s, "is not in its shortest form: %.80s", path.Clean(s))
-	}
-	return nil
-}
-
-func absolute(s string) (string, error) {
-	if s != "" && s[0] != '/' {
-		return "", linefile.Refuse(0, s, "is not an absolute path")
-	}
-	return s, checkPath(s)
-}
+func absolute(s string) (string, error) { return s, linefile.CheckAbsolute(s) }
 
 // ParseCwd reads the file cwd: an absolute path as seen inside the sandbox.
 func ParseCwd(text []byte) (string, error) { return value("cwd", text, absolute) }
@@ -68,7 +44,7 @@ func ParsePath(text []byte) ([]string, error) {
 func splitPath(s string) ([]string, error) {
 	dirs, err := list("", List(strings.Split(s, ":")), directory)
 	if err != nil {
-		return nil, at(1, s, err)
+		return nil, linefile.At(1, s, err)
 	}
 	return dirs, nil
 }
@@ -88,6 +64,6 @@ func ParseProtect(text []byte) ([]string, error) {
 				return "", linefile.Refuse(0, s, "leads upwards")
 			}
 		}
-		return s, checkPath(s)
+		return s, linefile.CheckPath(s)
 	})
 }

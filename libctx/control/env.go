@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -19,7 +20,7 @@ func ParseEnv(text []byte) ([]string, error) {
 			return "", linefile.Refuse(0, s, "is not KEY=VALUE")
 		}
 		if !isKey(key) {
-			return "", linefile.Refuse(0, key, "is not a name of letters, digits and _")
+			return "", linefile.Refuse(0, cmp.Or(key, s), "is not a name of letters, digits and _")
 		}
 		if seen[key] {
 			return "", linefile.Refuse(0, key, "is set twice")

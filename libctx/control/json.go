@@ -29,11 +29,11 @@ func checkJSON(text []byte) error {
 		case err != nil:
 			return badJSON(text, d, err)
 		case d.StackDepth() > libctx.MaxSchemaDepth:
-			return linefile.Refuse(lineAt(text, d), "", "is JSON nested deeper than %d", libctx.MaxSchemaDepth)
+			return linefile.Refuse(lineAt(text, d.InputOffset()), "", "is JSON nested deeper than %d", libctx.MaxSchemaDepth)
 		case t.Kind() == '0' && !cheap(t.String()):
-			return linefile.Refuse(lineAt(text, d), t.String(), "is a number too long to handle")
+			return linefile.Refuse(lineAt(text, d.InputOffset()), t.String(), "is a number too long to handle")
 		case d.StackDepth() == 0 && len(bytes.TrimSpace(text[d.InputOffset():])) > 0:
-			return linefile.Refuse(lineAt(text, d), "", "is more than one JSON value")
+			return linefile.Refuse(lineAt(text, d.InputOffset()), "", "is more than one JSON value")
 		}
 	}
 }
@@ -59,13 +59,13 @@ func badJSON(text []byte, d *jsontext.Decoder, err error) error {
 	case errors.As(err, &s) && s.Err != nil:
 		why = "is not JSON: " + s.Err.Error()
 	}
-	pointer := ""
+	offset, pointer := d.InputOffset(), ""
 	if errors.As(err, &s) {
-		pointer = string(s.JSONPointer)
+		offset, pointer = s.ByteOffset, string(s.JSONPointer)
 	}
-	return linefile.Refuse(lineAt(text, d), pointer, "%s", why)
+	return linefile.Refuse(lineAt(text, offset), pointer, "%s", why)
 }
 
-func lineAt(text []byte, d *jsontext.Decoder) int {
-	return 1 + bytes.Count(text[:min(int(d.InputOffset()), len(text))], []byte("\n"))
+func lineAt(text []byte, offset int64) int {
+	return 1 + bytes.Count(text[:min(int(offset), len(text))], []byte("\n"))
 }

@@ -33,7 +33,7 @@ func (noLoader) Load(string) (any, error) {
 }
 
 // schemaURL names the text while it is compiled; it is never resolved.
-const schemaURL = "tool:schema"
+const schemaURL = "tool:///schema"
 
 // ParseSchema reads a tool's file schema: one JSON object and LF, a JSON Schema
 // (draft 2020-12 unless $schema says otherwise) that refers to nothing outside

@@ -30,7 +30,7 @@ func ParseTshrc(text []byte) (path []string, set bool, err error) {
 			err = linefile.Refuse(i+1, l, "sets CTX_PATH again")
 		default:
 			if path, err = splitPath(value); err != nil {
-				err = at(i+1, value, err)
+				err = linefile.At(i+1, value, err)
 			}
 		}
 		if err != nil {

@@ -1,7 +1,6 @@
 package control
 
 import (
-	"errors"
 	"slices"
 	"strings"
 
@@ -18,7 +17,7 @@ func value[T any](file string, text []byte, parse func(string) (T, error)) (T, e
 	}
 	v, err := parse(s)
 	if err != nil {
-		return zero, linefile.In(file, at(1, s, err))
+		return zero, linefile.In(file, linefile.At(1, s, err))
 	}
 	return v, nil
 }
@@ -40,7 +39,7 @@ func list[T comparable](file string, text []byte, parse func(string) (T, error))
 		}
 		v, err := parse(s)
 		if err != nil {
-			return nil, linefile.In(file, at(i+1, s, err))
+			return nil, linefile.In(file, linefile.At(i+1, s, err))
 		}
 		if seen[v] {
 			return nil, linefile.In(file, linefile.Refuse(i+1, s, "is listed twice"))
@@ -49,24 +48,6 @@ func list[T comparable](file string, text []byte, parse func(string) (T, error))
 		all = append(all, v)
 	}
 	return all, nil
-}
-
-// at gives an error of a value's parser its line, and the value as its token if
-// it names none.
-func at(line int, s string, err error) error {
-	var e *Error
-	var name *libctx.NameError
-	switch {
-	case errors.As(err, &e):
-		token := e.Token
-		if token == "" {
-			token = s
-		}
-		return linefile.Refuse(line, token, "%s", e.Why)
-	case errors.As(err, &name):
-		return linefile.Refuse(line, name.Value, "%s", name.Why)
-	}
-	return linefile.Refuse(line, s, "%s", err)
 }
 
 // oneOf is the parser of a closed list of words.

@@ -7,8 +7,10 @@ package linefile
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
+	"path"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -68,6 +70,28 @@ func In(file string, err error) error {
 	return wrap(&named)
 }
 
+// At gives the error of a value's parser its line. The token is shown if the
+// error names none itself. Bad names (libctx.NameError) lose their own wording,
+// which the token replaces.
+func At(line int, token string, err error) error {
+	var e *Error
+	var name *libctx.NameError
+	why := ""
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &e):
+		token, why = cmp.Or(e.Token, token), e.Why
+	case errors.As(err, &name) && name.Value == "":
+		why = "has an empty name"
+	case errors.As(err, &name):
+		token, why = name.Value, name.Why
+	default:
+		why = err.Error()
+	}
+	return wrap(&Error{Line: line, Token: token, Why: why})
+}
+
 func wrap(e *Error) error { return errdefs.New(errdefs.Invalid, "%w", e) }
 
 // Check tests what every text file must be: at most libctx.MaxControlFile
@@ -87,7 +111,7 @@ func Check(text []byte) error {
 }
 
 // Split returns the lines of a text that passes Check, holds no carriage return
-// and is either empty (no lines) or ends in LF.
+// and no byte order mark, and is either empty (no lines) or ends in LF.
 func Split(text []byte) ([]string, error) {
 	if err := Check(text); err != nil {
 		return nil, err
@@ -97,6 +121,9 @@ func Split(text []byte) ([]string, error) {
 	}
 	if i := bytes.IndexByte(text, '\r'); i >= 0 {
 		return nil, Refuse(lineAt(text, i), "", "holds a carriage return; lines end in LF alone")
+	}
+	if bytes.HasPrefix(text, []byte("\ufeff")) {
+		return nil, Refuse(1, "", "begins with a byte order mark")
 	}
 	lines := strings.Split(string(text), "\n")
 	last := len(lines) - 1
@@ -120,6 +147,31 @@ func One(text []byte) (string, error) {
 		return "", Refuse(1, "", "is empty")
 	}
 	return lines[0], nil
+}
+
+// CheckPath tests what every path in a text file is: not empty, at most
+// libctx.MaxPath bytes, in its shortest form, without control characters.
+func CheckPath(s string) error {
+	if _, bad := Control(s, ""); bad {
+		return Refuse(0, s, "holds a control character")
+	}
+	switch {
+	case s == "":
+		return Refuse(0, "", "is empty where a path should be")
+	case len(s) > libctx.MaxPath:
+		return Refuse(0, s, "is longer than a path can be")
+	case path.Clean(s) != s:
+		return Refuse(0, s, "is not in its shortest form: %.80q", path.Clean(s))
+	}
+	return nil
+}
+
+// CheckAbsolute is CheckPath for a path that begins at the root.
+func CheckAbsolute(s string) error {
+	if s != "" && s[0] != '/' {
+		return Refuse(0, s, "is not an absolute path")
+	}
+	return CheckPath(s)
 }
 
 // Control reports the first control character of s other than those in except.

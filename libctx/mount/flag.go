@@ -18,11 +18,10 @@ var places = []string{
 // control characters, not "/" and not at or below a place the sandbox itself
 // uses. Errors are errdefs.Invalid.
 func CheckTarget(target string) error {
-	why := badPath(target)
-	if why == "" {
-		why = reserved(target)
+	if err := linefile.CheckAbsolute(target); err != nil {
+		return err
 	}
-	if why != "" {
+	if why := reserved(target); why != "" {
 		return linefile.Refuse(0, target, "%s", why)
 	}
 	return nil
@@ -47,8 +46,8 @@ func ParseFlag(s string) (Line, error) {
 	if len(f) != 3 {
 		return Line{}, linefile.Refuse(0, s, "is not a mount: write SRC:DST:ro or SRC:DST:rw")
 	}
-	if why := badPath(f[0]); why != "" {
-		return Line{}, linefile.Refuse(0, f[0], "%s", why)
+	if err := linefile.CheckAbsolute(f[0]); err != nil {
+		return Line{}, err
 	}
 	if err := CheckTarget(f[1]); err != nil {
 		return Line{}, err

@@ -28,13 +28,9 @@ type Line struct {
 // Table is the lines of one file, in file order. No two have the same target.
 type Table []Line
 
-// MaxLines is the number of lines of a table: each bind makes every launch
-// slower.
-const MaxLines = libctx.MaxMounts
-
 var options = []string{"bind", "rbind", "nosuid", "nodev", "noexec"}
 
-// Parse reads a table. Errors are errdefs.Invalid and name the line and the
+// Parse reads a table of at most libctx.MaxMounts lines. Errors are errdefs.Invalid and name the line and the
 // field (linefile.Error). Besides the form it checks where a line may mount:
 // /home/agent, /ctx and below (read-write only below /ctx/shared and
 // /ctx/home), and what CheckTarget admits.
@@ -43,8 +39,8 @@ func Parse(text []byte) (Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(lines) > MaxLines {
-		return nil, linefile.Refuse(MaxLines+1, lines[MaxLines], "is one mount too many: a table has at most %d", MaxLines)
+	if max := libctx.MaxMounts; len(lines) > max {
+		return nil, linefile.Refuse(max+1, lines[max], "is one mount too many: a table has at most %d", max)
 	}
 	var t Table
 	for i, text := range lines {
@@ -67,8 +63,8 @@ func parseLine(n int, text string) (Line, error) {
 	}
 	l := Line{Source: f[0], Target: f[1]}
 	for _, p := range f[:2] {
-		if why := badPath(p); why != "" {
-			return Line{}, linefile.Refuse(n, p, "%s", why)
+		if err := linefile.CheckAbsolute(p); err != nil {
+			return Line{}, linefile.At(n, text, err)
 		}
 	}
 	var ok bool
@@ -109,24 +105,6 @@ func (l Line) misplaced() string {
 }
 
 func mode(s string) (readOnly, ok bool) { return s == "ro", s == "ro" || s == "rw" }
-
-// badPath says what is wrong with a path of a table, or "".
-func badPath(p string) string {
-	if _, bad := linefile.Control(p, ""); bad {
-		return "holds a control character"
-	}
-	switch {
-	case p == "":
-		return "is empty where a path should be"
-	case len(p) > libctx.MaxPath:
-		return "is longer than a path can be"
-	case !strings.HasPrefix(p, "/"):
-		return "is not an absolute path"
-	case path.Clean(p) != p:
-		return "is not in its shortest form: " + path.Clean(p)
-	}
-	return ""
-}
 
 // Text is the canonical text of the table; Parse(t.Text()) is t.
 func (t Table) Text() []byte {

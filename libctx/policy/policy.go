@@ -7,6 +7,7 @@
 package policy
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -91,7 +92,7 @@ func parseRule(n int, line string) (Rule, error) {
 	}
 	subject, err := libctx.ParseSubject(w[1])
 	if err != nil {
-		return Rule{}, linefile.Refuse(n, w[1], "%s", reason(err))
+		return Rule{}, linefile.At(n, w[1], err)
 	}
 	object, permission := w[2], w[3]
 	kind, name, ok := strings.Cut(object, ":")
@@ -103,7 +104,7 @@ func parseRule(n int, line string) (Rule, error) {
 		return Rule{}, linefile.Refuse(n, kind, "is not a class: agent, model, mount, network, session, shared or tool")
 	}
 	if err := c.name(name); err != nil {
-		return Rule{}, linefile.Refuse(n, name, "%s", reason(err))
+		return Rule{}, linefile.At(n, cmp.Or(name, object), err)
 	}
 	if !slices.Contains(c.permissions, permission) {
 		return Rule{}, linefile.Refuse(n, permission, "is not a permission of %s: %s", kind, strings.Join(c.permissions, ", "))
@@ -115,16 +116,6 @@ func parseRule(n int, line string) (Rule, error) {
 // a word, and so refused.
 func words(line string) []string {
 	return strings.FieldsFunc(line, func(r rune) bool { return r == ' ' || r == '\t' })
-}
-
-// reason is what a name error says without the name, which the message of the
-// line shows already.
-func reason(err error) string {
-	var name *libctx.NameError
-	if errors.As(err, &name) {
-		return name.Why
-	}
-	return err.Error()
 }
 
 // String is the rule as one line without LF.
