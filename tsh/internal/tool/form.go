@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -13,7 +14,7 @@ import (
 // empty form takes no words.
 type Form struct {
 	Operands []string // members that words without a flag set, in order
-	Numbers  []string // members of --NAME N flags that are whole numbers
+	Numbers  []string // members that are whole numbers; of --NAME N flags
 	Texts    []string // members of --NAME TEXT flags
 	Switches []string // members of --NAME flags that become true
 	Rest     string   // if set: this member is all words joined by one space, and there are no flags
@@ -50,7 +51,9 @@ func (f Form) Object(words []string) (jsontext.Value, error) {
 		return nil, errdefs.New(errdefs.Invalid, "arguments: %q is one word too many", operands[len(f.Operands)])
 	}
 	for i, w := range operands {
-		members[f.Operands[i]] = w
+		if err := f.set(members, f.Operands[i], w); err != nil {
+			return nil, err
+		}
 	}
 	return encode(members)
 }
@@ -61,12 +64,11 @@ func (f Form) flag(members map[string]any, words []string) (int, error) {
 	if name == words[0] {
 		name = "" // a single dash: no tool has short flags
 	}
-	if has(f.Switches, name) && !joined {
+	if slices.Contains(f.Switches, name) && !joined {
 		members[name] = true
 		return 1, nil
 	}
-	number := has(f.Numbers, name)
-	if !number && !has(f.Texts, name) {
+	if !slices.Contains(f.Numbers, name) && !slices.Contains(f.Texts, name) {
 		return 0, errdefs.New(errdefs.Invalid, "arguments: unknown flag %q", words[0]).
 			WithHint("words after -- are never flags")
 	}
@@ -77,25 +79,21 @@ func (f Form) flag(members map[string]any, words []string) (int, error) {
 		}
 		value, used = words[1], 2
 	}
-	if !number {
+	return used, f.set(members, name, value)
+}
+
+// set gives a member its value: a number if it is one of Numbers, else text.
+func (f Form) set(members map[string]any, name, value string) error {
+	if !slices.Contains(f.Numbers, name) {
 		members[name] = value
-		return used, nil
+		return nil
 	}
 	n, err := strconv.ParseInt(value, 10, 32)
 	if err != nil {
-		return 0, errdefs.New(errdefs.Invalid, "arguments: flag --%s: %q is not a whole number", name, value)
+		return errdefs.New(errdefs.Invalid, "arguments: %s: %q is not a whole number", name, value)
 	}
 	members[name] = n
-	return used, nil
-}
-
-func has(names []string, name string) bool {
-	for _, n := range names {
-		if n == name {
-			return true
-		}
-	}
-	return false
+	return nil
 }
 
 // Words makes the command-line form {"args":[WORDS…]} itself.

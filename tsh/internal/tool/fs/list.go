@@ -118,6 +118,9 @@ func (l *lister) notes(total int) {
 	case l.shown == 0:
 		l.out.Notef("nothing follows")
 	}
+	if l.deeper {
+		l.out.Notef("nothing below %d levels is listed", libctx.MaxListDepth)
+	}
 	for _, p := range l.closed {
 		l.out.Notef("not listed: %s", p)
 	}

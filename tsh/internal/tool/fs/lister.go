@@ -29,6 +29,7 @@ type lister struct {
 	shown  int
 	last   string   // path of the last entry shown
 	cut    bool     // more entries exist than are shown
+	deeper bool     // there are directories below the last level that can be listed
 	closed []string // directories that could not be entered, and why
 }
 
@@ -86,7 +87,11 @@ func (l *lister) entry(dir *os.File, name, rel string, known bool, after []strin
 		l.shown++
 		l.last = p
 	}
-	if kind(st.Mode) != "dir" || level >= l.depth || name == ".git" {
+	if kind(st.Mode) != "dir" || name == ".git" {
+		return nil
+	}
+	if level >= l.depth {
+		l.deeper = l.deeper || level == libctx.MaxListDepth
 		return nil
 	}
 	return l.descend(dir, name, rel, after, level)
