@@ -1,0 +1,182 @@
+package multicall
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"cortexfs.org/libctx"
+	"cortexfs.org/libctx/builtin"
+	"cortexfs.org/libctx/errdefs"
+	"cortexfs.org/libctx/toolwire"
+	"cortexfs.org/tsh/internal/config"
+)
+
+type outcome struct {
+	code     int
+	out, err string
+}
+
+// ctxtool runs the program in the current directory; stdin "-" is a terminal.
+func ctxtool(t *testing.T, conf config.Tool, stdin string, args ...string) outcome {
+	t.Helper()
+	var out, errs bytes.Buffer
+	code := Main(t.Context(), args, conf, Streams{In: strings.NewReader(stdin), Out: &out, Err: &errs, InTerminal: stdin == "-"})
+	return outcome{code, out.String(), errs.String()}
+}
+
+func place(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for name, text := range map[string]string{"f": "one\ntwo\n", "{odd}": "odd\n"} {
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tool := range builtin.Tools() {
+		if err := os.WriteFile(string(tool.Name), tool.Files()[""], 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(t, os.WriteFile("broken", []byte("#!/ctx/bin/ctxtool\nfs.read\nmore\n"), 0o755))
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestForPeople(t *testing.T) {
+	place(t)
+	whole, part := "one\ntwo\n", outcome{0, "one\n", "[lines 1-1 of 2; next: start=2]\n"}
+	for _, c := range []struct {
+		stdin string
+		args  []string
+		want  outcome
+	}{
+		{"", []string{"fs.read", `{"path":"f"}`}, outcome{0, whole, ""}},
+		{"", []string{"fs.read", "f"}, outcome{0, whole, ""}},
+		{`{"path":"f"}` + "\n", []string{"fs.read"}, outcome{0, whole, ""}},
+		{`{"args":["f"]}` + "\n", []string{"fs.read"}, outcome{0, whole, ""}},
+		{"ignored", []string{"fs.read", "f", "--lines", "1"}, part},
+		{"", []string{"./fs.read", "f", "1", "1"}, part},
+		{"", []string{"./fs.read", `{"path":"f","lines":1}`}, part},
+		{"", []string{"fs.read", "{odd}"}, outcome{0, "odd\n", ""}},
+		{"", []string{"fs.read", "none"}, outcome{1, "", "ctxtool: none: no such file or directory\n"}},
+		{"", []string{"fs.read"}, outcome{2, "", "ctxtool: path is missing or empty\n"}},
+		{"-", []string{"fs.read"}, outcome{2, "", "ctxtool: path is missing or empty\n"}},
+		{"", []string{"fs.read", "f", "--none"}, outcome{2, "", "ctxtool: arguments: unknown flag \"--none\"\nhint: words after -- are never flags\n"}},
+		{"hello", []string{"fs.read"}, outcome{2, "", "ctxtool: arguments: not a JSON object\n"}},
+		{"", []string{"fs.none"}, outcome{2, "", "ctxtool: \"fs.none\": no such tool\nhint: ctxtool lists the tools\n"}},
+		{"", []string{"tsh"}, outcome{2, "", "ctxtool: \"tsh\": no such tool\nhint: ctxtool lists the tools\n"}},
+		{"", []string{"./broken"}, outcome{2, "", "ctxtool: tool file \"./broken\": is not an interpreter line and a name\n"}},
+		{"", []string{"./missing"}, outcome{1, "", "ctxtool: tool file: open ./missing: no such file or directory\n"}},
+		{"", []string{"shell.exec", "{ echo group; }"}, outcome{0, "group\n", "*"}},
+		{"", []string{"shell.exec", "echo", "out;", "exit", "7"}, outcome{1, "out\n", "*"}},
+		{strings.Repeat(" ", libctx.MaxToolArguments+1), []string{"fs.read"}, outcome{2, "", "*"}},
+	} {
+		got := ctxtool(t, config.Tool{}, c.stdin, c.args...)
+		if c.want.err == "*" {
+			got.err = "*"
+		}
+		if got != c.want {
+			t.Errorf("%q: %+v", c.args, got)
+		}
+	}
+	for _, args := range [][]string{nil, {"--help"}, {"help"}, {"--version"}, {"fs.read", "--help"}} {
+		if got := ctxtool(t, config.Tool{}, "-", args...); got.code != 0 || got.out == "" || got.err != "" {
+			t.Errorf("%q: %+v", args, got)
+		}
+	}
+	if got := ctxtool(t, config.Tool{}, "-"); !strings.Contains(got.out, "\nfs.stat ") || !strings.Contains(got.out, "\nshell.exec ") {
+		t.Errorf("list: %s", got.out)
+	}
+}
+
+func TestForTheHost(t *testing.T) {
+	place(t)
+	run := libctx.NewRun()
+	conf := config.Tool{JSON: true, Run: string(run), Environ: []string{"PATH=/usr/bin:/bin"}}
+	for _, c := range []struct {
+		stdin   string
+		args    []string
+		content string
+		code    errdefs.Kind
+	}{
+		{`{"path":"f","lines":1}` + "\n", []string{"./fs.read"}, "one\n[lines 1-1 of 2; next: start=2]", ""},
+		{`{"args":["f"]}` + "\n", []string{"fs.read"}, "one\ntwo\n", ""},
+		{"", []string{"fs.read", "f"}, "one\ntwo\n", ""},
+		{`{"path":"none"}`, []string{"fs.read"}, "none: no such file or directory", errdefs.NotFound},
+		{`{"path":"."}`, []string{"fs.read"}, ".: is a directory (list it with fs.list)", errdefs.Invalid},
+		{`{"path":"f"`, []string{"fs.read"}, "arguments: invalid JSON: *", errdefs.Invalid},
+		{`{"cmd":"echo out; exit 7"}`, []string{"shell.exec"}, "out\n[exit 7, *", errdefs.IO},
+		{`{"cmd":"echo out"}`, []string{"shell.exec"}, "out\n[exit 0, *", ""},
+		{`{"args":["--help"]}`, []string{"fs.stat"}, `arguments: unknown flag "--help" (words after -- are never flags)`, errdefs.Invalid},
+	} {
+		got := ctxtool(t, conf, c.stdin, c.args...)
+		r, err := toolwire.Read([]byte(got.out), run)
+		if err != nil || got.code != 0 || got.err != "" {
+			t.Errorf("%s: %+v, %v", c.stdin, got, err)
+			continue
+		}
+		want, open := strings.CutSuffix(c.content, "*")
+		if content := r.Content(); content != want && !(open && strings.HasPrefix(content, want)) {
+			t.Errorf("%s: %q", c.stdin, content)
+		}
+		if failed := r.Failed != nil; failed != (c.code != "") || failed && r.Failed.Code != c.code {
+			t.Errorf("%s: %+v", c.stdin, r.Failed)
+		}
+		if shell := c.args[0] == "shell.exec"; (r.ExitCode != nil) != shell {
+			t.Errorf("%s: exit code %v", c.stdin, r.ExitCode)
+		}
+	}
+	// A word that is no tool is no call: the frames would have no name.
+	if got := ctxtool(t, conf, "{}", "fs.none"); got.code != 2 || got.out != "" {
+		t.Errorf("%+v", got)
+	}
+}
+
+// Every built-in tool that ctxtool interprets is there, and no other.
+func TestTable(t *testing.T) {
+	table := map[libctx.Tool]bool{}
+	for _, tool := range Tools(nil) {
+		table[tool.Name] = true
+	}
+	for _, tool := range builtin.Tools() {
+		if served := filepath.Base(tool.Interpreter) == "ctxtool"; served != table[tool.Name] {
+			t.Errorf("%s: interpreter %s, in the table %v", tool.Name, tool.Interpreter, table[tool.Name])
+		}
+		delete(table, tool.Name)
+	}
+	if len(table) != 0 {
+		t.Errorf("without a definition: %v", table)
+	}
+}
+
+type broken struct{}
+
+func (broken) Write([]byte) (int, error) { return 0, errors.New("nobody reads") }
+
+func TestOutputThatCanNotBeWritten(t *testing.T) {
+	place(t)
+	for _, conf := range []config.Tool{{}, {JSON: true}} {
+		var errs bytes.Buffer
+		if code := Main(t.Context(), []string{"fs.read", "f"}, conf, Streams{In: strings.NewReader(""), Out: broken{}, Err: &errs}); code == 0 || errs.Len() == 0 {
+			t.Errorf("json %v: exit %d, %q", conf.JSON, code, errs.String())
+		}
+	}
+}
+
+func TestTerminalGetsInertText(t *testing.T) {
+	place(t)
+	must(t, os.WriteFile("esc", []byte("a\x1b[31mb\rc\u202ed\u009be"), 0o644))
+	var out, errs bytes.Buffer
+	code := Main(t.Context(), []string{"fs.read", "esc"}, config.Tool{}, Streams{Out: &out, Err: &errs, OutTerminal: true})
+	if want := "a\u241b[31mb\u240dc\ufffdd\ufffde"; code != 0 || out.String() != want {
+		t.Errorf("%d %q %q", code, out.String(), errs.String())
+	}
+}
