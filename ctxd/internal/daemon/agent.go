@@ -207,5 +207,5 @@ func announce(l paths.Layout, agent libctx.Agent, logger *log.Logger) func() {
 		}
 	}
 	write(strconv.Itoa(os.Getpid()) + "\n")
-	return func() { write("\n") }
+	return func() { write("") }
 }

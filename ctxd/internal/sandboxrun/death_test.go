@@ -1,0 +1,3 @@
+package sandboxrun
+
+func child([]string) int { return 0 }
