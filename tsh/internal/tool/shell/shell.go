@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"cortexfs.org/libctx"
+	"cortexfs.org/libctx/capture"
 	"cortexfs.org/libctx/errdefs"
+	"cortexfs.org/libctx/wire"
 	"cortexfs.org/tsh/internal/tool"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -46,14 +48,16 @@ func run(ctx context.Context, args jsontext.Value, environ []string, out *tool.O
 	case strings.ContainsRune(a.Cmd, 0):
 		return errdefs.New(errdefs.Invalid, "arguments: cmd holds a NUL character")
 	}
-	kept := newCapture(libctx.MaxToolResult - tool.Reserve)
+	const room = libctx.MaxToolResult - tool.Reserve
+	kept := capture.New(room - 100) // the line between head and tail has room too
 	end, err := command(ctx, a.Cmd, environ, timeout, kept)
 	if err != nil {
 		return err
 	}
-	text, cut := kept.text()
+	// Marks for what is not text are longer than what they stand for.
+	text, cut := wire.Clip(kept.Text(), room)
 	out.WriteString(text)
-	if cut {
+	if cut || kept.Truncated() {
 		out.Truncated()
 	}
 	out.Exit(end.code)
