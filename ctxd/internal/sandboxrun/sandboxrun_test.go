@@ -70,10 +70,16 @@ type world struct {
 // uid that no account has.
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	w := &world{t: t, l: newLauncher(t), id: asuser.Self(), dir: tempDir(t, "")}
-	if w.id.UID == 0 {
-		w.id = asuser.Identity{UID: 60001, GID: 60001}
+	id := asuser.Self()
+	if id.UID == 0 {
+		id = asuser.Identity{UID: 60001, GID: 60001}
 	}
+	return newWorldOf(t, id)
+}
+
+func newWorldOf(t testing.TB, id asuser.Identity) *world {
+	t.Helper()
+	w := &world{t: t, l: newLauncher(t), id: id, dir: tempDir(t, "")}
 	w.ws = filepath.Join(w.dir, "ws")
 	w.mkdir(w.ws)
 	w.mkdir(filepath.Join(w.dir, "home"))
