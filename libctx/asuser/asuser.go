@@ -58,10 +58,7 @@ func (id Identity) Do(fn func() error) error {
 		panicked any
 		finished bool
 	)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		runtime.LockOSThread() // and never unlocked: the thread ends here
+	onItsOwnThread(func() {
 		if err = id.take(); err != nil {
 			finished = true
 			return
@@ -73,8 +70,7 @@ func (id Identity) Do(fn func() error) error {
 		}()
 		err = fn()
 		finished = true
-	}()
-	<-done
+	})
 	switch {
 	case finished:
 		return err
@@ -84,6 +80,24 @@ func (id Identity) Do(fn func() error) error {
 	// fn ended its goroutine, as a failing test does; so does the caller.
 	runtime.Goexit()
 	return nil
+}
+
+// onItsOwnThread runs work on a thread that ends with it, and waits.
+func onItsOwnThread(work func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread() // and not unlocked: so the thread ends
+		if unix.Gettid() != os.Getpid() {
+			work()
+			return
+		}
+		// The main thread can not end: Go would keep it, unused, with what work
+		// left on it. While it is held here, a new goroutine gets another one.
+		onItsOwnThread(work)
+		runtime.UnlockOSThread()
+	}()
+	<-done
 }
 
 // noID is what the kernel takes for "leave it as it is".

@@ -150,8 +150,12 @@ func One(text []byte) (string, error) {
 }
 
 // CheckPath tests what every path in a text file is: not empty, at most
-// libctx.MaxPath bytes, in its shortest form, without control characters.
+// libctx.MaxPath bytes of valid UTF-8, in its shortest form, without control
+// characters.
 func CheckPath(s string) error {
+	if !utf8.ValidString(s) {
+		return Refuse(0, s, "is not UTF-8")
+	}
 	if _, bad := Control(s, ""); bad {
 		return Refuse(0, s, "holds a control character")
 	}

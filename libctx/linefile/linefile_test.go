@@ -94,7 +94,7 @@ func TestControl(t *testing.T) {
 }
 
 func TestCheckPath(t *testing.T) {
-	for _, bad := range []string{"", "a//b", "a/", "./a", "a/..", "a\nb", strings.Repeat("a/", 3000) + "a"} {
+	for _, bad := range []string{"", "a//b", "a/", "./a", "a/..", "a\nb", "a\xdc", strings.Repeat("a/", 3000) + "a"} {
 		if err := CheckPath(bad); errdefs.KindOf(err) != errdefs.Invalid || len(err.Error()) > 300 {
 			t.Errorf("%.40q: %v", bad, err)
 		}

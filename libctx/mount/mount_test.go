@@ -165,7 +165,7 @@ func TestParseFlag(t *testing.T) {
 	if l, err := ParseFlag("/a:/b:rw"); err != nil || l.ReadOnly {
 		t.Errorf("%v, %v", l, err)
 	}
-	for _, bad := range []string{"", "/a", "/a:/b", "/a:/b:", "/a:/b:rx", "a:/b:ro", "/a:b:ro", "/a:/etc:ro", "/a:/b:ro:noexec", "/a\n:/b:ro", ":/b:ro"} {
+	for _, bad := range []string{"", "/a", "/a:/b", "/a:/b:", "/a:/b:rx", "a:/b:ro", "/a:b:ro", "/a:/etc:ro", "/a:/b:ro:noexec", "/a\n:/b:ro", ":/b:ro", "/a:/\xdc:ro"} {
 		if _, err := ParseFlag(bad); errdefs.KindOf(err) != errdefs.Invalid {
 			t.Errorf("%q: %v", bad, err)
 		}
@@ -223,7 +223,7 @@ func FuzzParse(f *testing.F) {
 }
 
 func FuzzParseFlag(f *testing.F) {
-	for _, s := range []string{"/a:/b:ro", "/a b:/c:rw", "/a:/etc:ro", "a:b:c", "::", "/a:/b/../ctx:ro", "/a:/b:ro:x"} {
+	for _, s := range []string{"/a:/b:ro", "/a b:/c:rw", "/a:/etc:ro", "a:b:c", "::", "/a:/b/../ctx:ro", "/a:/b:ro:x", "/:/\xdc:ro"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
