@@ -1,0 +1,93 @@
+package runs
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"cortexfs.org/ctx/internal/caller"
+	"cortexfs.org/libctx"
+	"cortexfs.org/libctx/errdefs"
+	"cortexfs.org/libctx/wire"
+)
+
+// SendOptions are the flags of `ctx agent send`.
+type SendOptions struct {
+	Session   string // "": the agent's current one
+	Scope     string
+	Workspace string        // host directory, may be relative; "": the caller's
+	Cwd       string        // inside path
+	ID        string        // "": a fresh one
+	Timeout   time.Duration // 0: none
+	Raw       bool          // print the frames
+}
+
+// Send sends a person's input to an agent and shows the run until it is over.
+// input is the words of the command line; a single "-", or none with standard
+// input not a terminal, reads standard input.
+func Send(ctx context.Context, from *caller.Caller, a libctx.Agent, input []string, o SendOptions) error {
+	text, err := inputText(from, input)
+	if err != nil {
+		return err
+	}
+	t, err := prepare(from, a, o.Session, o.ID, o.Workspace)
+	if err != nil {
+		return err
+	}
+	t.raw, t.temp = o.Raw, o.Scope == "temp"
+	err = t.drive(ctx, &wire.Send{
+		ID: t.id, Session: t.session, Scope: o.Scope, Workspace: t.workspace, Cwd: o.Cwd, Input: text,
+	}, o.Timeout)
+	if err != nil {
+		return err
+	}
+	return t.outcome()
+}
+
+// inputText puts the input together.
+func inputText(from *caller.Caller, words []string) (string, error) {
+	var text string
+	switch {
+	case len(words) == 1 && words[0] == "-", len(words) == 0 && !from.Config.Stdin:
+		var err error
+		if text, err = from.ReadText(libctx.MaxFrame); err != nil {
+			return "", err
+		}
+	case len(words) == 0:
+		return "", errdefs.New(errdefs.Invalid, "no input").WithHint("give words, or - to read standard input")
+	default:
+		text = strings.Join(words, " ")
+	}
+	switch {
+	case text == "":
+		return "", errdefs.New(errdefs.Invalid, "input: is empty")
+	case strings.ContainsRune(text, 0):
+		return "", errdefs.New(errdefs.Invalid, "input: holds a NUL character")
+	}
+	return text, nil
+}
+
+// directory is the absolute path of the workspace; that it may be used is the
+// daemon's to say.
+func directory(from *caller.Caller, dir string) (string, error) {
+	switch {
+	case dir == "" && from.Config.Cwd == "":
+		return "", errdefs.New(errdefs.Invalid, "workspace: the current directory is gone").
+			WithHint("name one with --workspace")
+	case dir == "":
+		return from.Config.Cwd, nil
+	case !filepath.IsAbs(dir):
+		dir = filepath.Join(from.Config.Cwd, dir)
+	}
+	dir = filepath.Clean(dir)
+	st, err := os.Stat(dir)
+	switch {
+	case err != nil:
+		return "", errdefs.New(errdefs.Invalid, "workspace %s: %w", dir, unwrapPath(err))
+	case !st.IsDir():
+		return "", errdefs.New(errdefs.Invalid, "workspace %s: is not a directory", dir)
+	}
+	return dir, nil
+}

@@ -1,0 +1,135 @@
+package runs
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"cortexfs.org/ctx/internal/output"
+	"cortexfs.org/ctx/internal/render"
+	"cortexfs.org/libctx"
+	"cortexfs.org/libctx/wire"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// show prints the frames of runs for people: text as it comes, one line for each
+// tool call beside it.
+type show struct {
+	out   *output.Printer
+	speak speech
+	calls map[libctx.Call]call
+}
+
+// call is what is known of a tool call before its result.
+type call struct {
+	name    libctx.Tool
+	args    jsontext.Value
+	refused string // why it was not run
+}
+
+// maxCalls bounds what is remembered of calls without a result.
+const maxCalls = 1024
+
+func newShow(p *output.Printer) *show {
+	return &show{out: p, speak: speech{out: p}, calls: make(map[libctx.Call]call)}
+}
+
+// frame shows one frame. Frames that say nothing to people are passed over.
+func (s *show) frame(f wire.Frame) {
+	switch f := f.(type) {
+	case *wire.Queued:
+		s.note(fmt.Sprintf("queued: %d before this one", f.Position))
+	case *wire.Delta:
+		if f.Type == "delta" {
+			s.speak.piece(f.Text)
+		}
+	case *wire.Message:
+		if s.speak.message(text(f.Content), f.Truncated, f.Bytes) {
+			s.note(fmt.Sprintf("the message of %s is shortened here; ctx agent output prints all of it", render.Size(int64(f.Bytes))))
+		}
+	case *wire.ToolCall:
+		if len(s.calls) < maxCalls {
+			s.calls[f.Call] = call{name: f.Name, args: f.Arguments.Clone()}
+		}
+	case *wire.ToolPolicy:
+		if c := s.calls[f.Call]; !f.Allowed {
+			c.refused = fmt.Sprintf("%s (%s)", f.Reason, f.Code)
+			s.calls[f.Call] = c
+		}
+	case *wire.ToolResult:
+		s.result(f)
+	case *wire.Usage:
+		if s.out.Verbose {
+			s.note(fmt.Sprintf("tokens: %d in, %d out", f.InputTokens, f.OutputTokens))
+		}
+	case *wire.Error:
+		if f.Recoverable {
+			s.note("agent: " + f.Message)
+		}
+	case *wire.Done:
+		s.speak.newline()
+		clear(s.calls)
+	}
+}
+
+func (s *show) result(f *wire.ToolResult) {
+	c, known := s.calls[f.Call]
+	delete(s.calls, f.Call)
+	if !known {
+		c.name = f.Name
+	}
+	if c.refused != "" {
+		s.warn(c.line() + " … refused: " + c.refused)
+		return
+	}
+	size := int64(len(f.Content))
+	if f.Bytes > 0 {
+		size = int64(f.Bytes)
+	}
+	line := c.line() + " … "
+	if f.Status != "ok" {
+		line += "failed "
+	}
+	if f.ExitCode != nil && *f.ExitCode != 0 {
+		line += fmt.Sprintf("(exit %d) ", *f.ExitCode)
+	}
+	s.note(line + render.Size(size) + " " + render.Duration(time.Duration(f.DurationMS)*time.Millisecond))
+}
+
+// line names the call: "tool fs.read README.md". What tsh routes is named by
+// itself.
+func (c call) line() string {
+	words := []string{"tool"}
+	if c.name != "tsh" {
+		words = append(words, string(c.name))
+	}
+	if args := render.Arguments(c.args, 60); args != "" {
+		words = append(words, args)
+	}
+	return strings.Join(words, " ")
+}
+
+// note and warn speak beside the text; where both are one terminal, the text's
+// line is ended first.
+func (s *show) note(line string) {
+	if !s.out.Quiet {
+		s.warn(line)
+	}
+}
+
+func (s *show) warn(line string) {
+	if s.out.OutTTY && s.out.ErrTTY {
+		s.speak.newline()
+	}
+	s.out.Warn(line)
+}
+
+func text(parts []wire.Part) string {
+	var b strings.Builder
+	for i := range parts {
+		if parts[i].Type == "text" {
+			b.WriteString(parts[i].Text)
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,90 @@
+package tools
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"cortexfs.org/ctx/internal/caller"
+	"cortexfs.org/ctx/internal/render"
+	"cortexfs.org/libctx"
+	"cortexfs.org/libctx/control"
+	"cortexfs.org/libctx/errdefs"
+	"cortexfs.org/libctx/toolshell"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// find looks a tool up on the caller's path.
+func find(from *caller.Caller, name string) (libctx.Tool, toolshell.Hit, error) {
+	t, err := libctx.ParseTool(name)
+	if err != nil {
+		return "", toolshell.Hit{}, err
+	}
+	dirs, err := searchPath(from)
+	if err != nil {
+		return "", toolshell.Hit{}, err
+	}
+	hit, found, err := toolshell.Lookup(dirs, t)
+	if err != nil {
+		return "", toolshell.Hit{}, err
+	}
+	if !found {
+		err := errdefs.New(errdefs.NotFound, "no tool %q in %s", t, strings.Join(dirs, ":"))
+		if miss, there := hit.Reason(); there {
+			err = errdefs.New(errdefs.NotFound, "no tool %q: %s %s", t, miss.Path, miss.Why)
+		}
+		return "", toolshell.Hit{}, err.WithHint("ctx tool ls lists them")
+	}
+	return t, hit, nil
+}
+
+// Which prints the file behind a tool's name.
+func Which(from *caller.Caller, name string) error {
+	t, hit, err := find(from, name)
+	if err != nil {
+		return err
+	}
+	if from.JSON {
+		return from.Object(describe(t, hit))
+	}
+	return from.Text(render.Line(hit.Path) + "\n")
+}
+
+// Help prints what a tool's files say of it.
+func Help(from *caller.Caller, name string) error {
+	t, hit, err := find(from, name)
+	if err != nil {
+		return err
+	}
+	e := describe(t, hit)
+	var schema jsontext.Value
+	if text, err := controlText(hit, "schema"); err == nil {
+		if s, err := control.ParseSchema(text); err == nil {
+			schema = s.Text()
+		}
+	}
+	if from.JSON {
+		return from.Object(struct {
+			Entry
+			Schema jsontext.Value `json:"schema,omitzero"`
+		}{e, schema})
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n", render.Line(string(t)))
+	if e.Description != "" {
+		fmt.Fprintf(&b, "  %s\n", render.Line(e.Description))
+	}
+	fmt.Fprintf(&b, "\nfile     %s\neffect   %s (perm %s)\n", render.Line(hit.Path), e.Effect, e.Effect.Perm())
+	for _, file := range []string{"mode", "replay", "parallel", "cap"} {
+		if text, err := controlText(hit, file); err == nil {
+			fmt.Fprintf(&b, "%-8s %s\n", file, render.Line(strings.ReplaceAll(strings.TrimSpace(string(text)), "\n", " ")))
+		}
+	}
+	if schema != nil {
+		if err := schema.Indent(jsontext.WithIndent("  ")); err == nil {
+			fmt.Fprintf(&b, "\narguments\n%s\n", render.Text(string(schema)))
+		}
+	}
+	_, err = io.WriteString(from, b.String())
+	return err
+}
