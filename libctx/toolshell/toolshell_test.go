@@ -110,6 +110,25 @@ func TestLookup(t *testing.T) {
 	}
 }
 
+func TestList(t *testing.T) {
+	root := t.TempDir()
+	a, b := filepath.Join(root, "a"), filepath.Join(root, "b")
+	both := write(t, a, "both", 0o755)
+	write(t, b, "both", 0o755)
+	hidden := write(t, b, "hidden", 0o755)
+	write(t, a, "hidden", 0o644)
+	write(t, a, "plain", 0o644)
+	write(t, a, "no tool", 0o755)
+	write(t, filepath.Join(a, "both.d"), "schema", 0o755)
+	got, err := List([]string{filepath.Join(root, "none"), a, b})
+	if err != nil || len(got) != 2 || got[0].Name != "both" || got[0].Path != both || got[1].Path != hidden {
+		t.Errorf("%v, %v", got, err)
+	}
+	if _, err := List([]string{both}); err == nil {
+		t.Error("a file was listed")
+	}
+}
+
 func TestLookupNeverUsesPATH(t *testing.T) {
 	decoys := t.TempDir()
 	write(t, decoys, "decoy", 0o755)

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode"
 
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/libctx/toolwire"
+	"cortexfs.org/tsh/internal/inert"
 	"cortexfs.org/tsh/internal/tool"
 )
 
@@ -18,9 +18,9 @@ type presenter interface {
 
 // complain writes an error the way every program of the suite does.
 func complain(w io.Writer, err error) int {
-	fmt.Fprintf(w, "ctxtool: %s\n", inert(err.Error()))
+	fmt.Fprintf(w, "ctxtool: %s\n", inert.Text(err.Error()))
 	if hint := errdefs.HintOf(err); hint != "" {
-		fmt.Fprintf(w, "hint: %s\n", inert(hint))
+		fmt.Fprintf(w, "hint: %s\n", inert.Text(hint))
 	}
 	return errdefs.KindOf(err).Exit()
 }
@@ -32,7 +32,7 @@ type plain struct{ std Streams }
 func (p *plain) present(out *tool.Output, err error) int {
 	text := out.Text()
 	if p.std.OutTerminal {
-		text = inert(text)
+		text = inert.Text(text)
 	}
 	if _, werr := io.WriteString(p.std.Out, text); werr != nil {
 		return complain(p.std.Err, errdefs.New(errdefs.KindOf(werr), "standard output: %w", werr))
@@ -41,7 +41,7 @@ func (p *plain) present(out *tool.Output, err error) int {
 		fmt.Fprintln(p.std.Out)
 	}
 	for _, note := range out.Notes() {
-		fmt.Fprintln(p.std.Err, inert(note))
+		fmt.Fprintln(p.std.Err, inert.Text(note))
 	}
 	switch {
 	case err == nil:
@@ -88,22 +88,4 @@ func (f *frames) present(out *tool.Output, err error) int {
 		return complain(f.errs, werr)
 	}
 	return 0
-}
-
-// inert makes text safe to show on a terminal: LF and TAB stay, control and
-// direction characters become visible.
-func inert(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t':
-			return r
-		case r < 0x20:
-			return '\u2400' + r
-		case r == 0x7f:
-			return '\u2421'
-		case unicode.IsControl(r), unicode.Is(unicode.Bidi_Control, r):
-			return unicode.ReplacementChar
-		}
-		return r
-	}, s)
 }
