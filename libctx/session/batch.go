@@ -26,7 +26,7 @@ func (s *Session) prepare(records []Record) (*batch, error) {
 	b := new(batch)
 	ts := s.now().UTC().Format(timeLayout)
 	closing := true
-	var waiting libctx.Run // of a user message whose start frame has to follow
+	a := admission{end: s.st.size}
 	for _, r := range records {
 		s.fill(r, ts)
 		text, err := encode(r)
@@ -40,7 +40,7 @@ func (s *Session) prepare(records []Record) (*batch, error) {
 		if err != nil {
 			return nil, errdefs.New(errdefs.Invalid, "%s record: %w", typeOf(r), err)
 		}
-		if err := s.admit(br, &waiting); err != nil {
+		if err := s.admit(br, &a); err != nil {
 			return nil, errdefs.New(errdefs.KindOf(err), "%s record: %w", br.Type, err)
 		}
 		events, err := s.st.fold.frames(text, br)
@@ -56,8 +56,8 @@ func (s *Session) prepare(records []Record) (*batch, error) {
 		b.ended = b.ended || br.Type == "checkpoint"
 		closing = closing && br.closes()
 	}
-	if waiting != "" {
-		return nil, errdefs.New(errdefs.Invalid, "the message of run %s has no start frame with it", waiting)
+	if a.waiting != "" {
+		return nil, errdefs.New(errdefs.Invalid, "the message of run %s has no start frame with it", a.waiting)
 	}
 	return b, s.fit(b, closing)
 }
@@ -92,9 +92,16 @@ func (s *Session) fill(r Record, ts string) {
 	}
 }
 
+// admission is what the rules of a batch need to know of its earlier records.
+type admission struct {
+	end     int64           // of the ledger on disk
+	waiting libctx.Run      // of a user message whose start frame has to follow
+	client  libctx.ClientID // of the start frame in the batch
+}
+
 // admit checks a record against the rules that a writer keeps and a reader does
 // not insist on.
-func (s *Session) admit(b *brief, waiting *libctx.Run) error {
+func (s *Session) admit(b *brief, a *admission) error {
 	bad := func(format string, args ...any) error { return errdefs.New(errdefs.Invalid, format, args...) }
 	if b.Run == "" || b.Type == "head" || b.Type == "session" {
 		return nil
@@ -107,23 +114,25 @@ func (s *Session) admit(b *brief, waiting *libctx.Run) error {
 		case b.Frame.Op != "tsh" && s.st.active() != "":
 			return bad("run %s is active", s.st.active())
 		}
-		if *waiting == b.Run {
-			*waiting = ""
+		if a.waiting == b.Run {
+			a.waiting = ""
 		}
 		if b.Frame.ClientID == "" {
 			return nil
 		}
-		other, _, found, err := s.client(b.Frame.ClientID)
+		other, _, found, err := s.client(b.Frame.ClientID, a.end)
 		if err != nil {
 			return err
 		}
-		if found {
+		twice := a.client == b.Frame.ClientID
+		a.client = b.Frame.ClientID
+		if found || twice {
 			return errdefs.New(errdefs.Exists, "id %s has started run %s", b.Frame.ClientID, other)
 		}
 		return nil
 	}
-	if run == nil && b.Type == "entry" && b.Kind == KindMessage && b.Role == RoleUser && *waiting == "" {
-		*waiting = b.Run
+	if run == nil && b.Type == "entry" && b.Kind == KindMessage && b.Role == RoleUser && a.waiting == "" {
+		a.waiting = b.Run
 		return nil
 	}
 	if run == nil {

@@ -81,6 +81,8 @@ type brief struct {
 	TS       string          `json:"ts"`
 	Type     string          `json:"type"`
 	Format   int             `json:"format"`
+	Agent    libctx.Agent    `json:"agent"`
+	Session  libctx.Session  `json:"session"`
 	ID       *string         `json:"id"`
 	Parent   *string         `json:"parent"`
 	Run      libctx.Run      `json:"run"`
@@ -101,6 +103,18 @@ type briefPart struct {
 	Type string      `json:"type"`
 	Call libctx.Call `json:"call"`
 	Name libctx.Tool `json:"name"`
+}
+
+// check says that calls and results name their call, and calls their tool.
+func (p briefPart) check() error {
+	call := p.Type == "tool_call"
+	if (call || p.Type == "tool_result") && p.Call == "" {
+		return errdefs.New(errdefs.Invalid, "a %s has no member call", p.Type)
+	}
+	if call && p.Name == "" {
+		return errdefs.New(errdefs.Invalid, "a tool_call has no member name")
+	}
+	return nil
 }
 
 type briefFrame struct {
@@ -137,8 +151,11 @@ func (b *brief) check() error {
 	ok := true
 	switch b.Type {
 	case "session":
-		if b.Format < 1 {
+		switch {
+		case b.Format < 1:
 			return bad("member format is missing or not above 0")
+		case b.Agent == "" || b.Session == "":
+			return bad("member agent or session is missing")
 		}
 		return nil
 	case "entry", "head":
@@ -159,6 +176,11 @@ func (b *brief) check() error {
 		case b.Role != RoleUser && b.Role != RoleAssistant && b.Role != RoleTool:
 			return bad("member role is not user, assistant or tool")
 		}
+		for _, p := range b.Content {
+			if err := p.check(); err != nil {
+				return err
+			}
+		}
 	case "checkpoint":
 		switch b.Outcome {
 		case Completed, Failed, Cancelled, MaxTurns, Interrupted:
@@ -169,7 +191,8 @@ func (b *brief) check() error {
 		if b.Frame.Type == "" {
 			return bad("member frame has no type")
 		}
-		return nil // a fact of the agent, not of a run, has no run
+		// A fact of the agent, not of a run, has no run.
+		return briefPart{b.Frame.Type, b.Frame.Call, b.Frame.Name}.check()
 	}
 	if b.Run == "" {
 		return bad("member run is missing")

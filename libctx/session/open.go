@@ -191,12 +191,16 @@ func (s *Session) Client(id libctx.ClientID) (run libctx.Run, payload string, ok
 	if err := s.usable(); err != nil {
 		return "", "", false, err
 	}
-	return s.client(id)
+	return s.client(id, s.st.size)
 }
 
-func (s *Session) client(id libctx.ClientID) (libctx.Run, string, bool, error) {
+// client looks the id up in the first end bytes of the ledger.
+func (s *Session) client(id libctx.ClientID, end int64) (libctx.Run, string, bool, error) {
 	for _, off := range s.st.clients.find(id) {
-		text, err := lineAt(s.ledger, off, s.st.size, libctx.MaxRecord)
+		if off >= end {
+			continue
+		}
+		text, err := lineAt(s.ledger, off, end, libctx.MaxRecord)
 		var b *brief
 		if err == nil {
 			b, err = decodeBrief(text)

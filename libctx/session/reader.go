@@ -39,8 +39,9 @@ type Line struct {
 	Err    error
 }
 
-// Read opens a session for reading; errdefs.NotFound if there is none. Damage
-// does not make it fail: see Damage. The caller closes the Reader.
+// Read opens a session for reading; errdefs.NotFound if there is none,
+// errdefs.NoSpace if it is far over the ledger's limit. Damage does not make it
+// fail: see Damage. The caller closes the Reader.
 func (p Place) Read(name libctx.Session) (*Reader, error) {
 	if err := p.check(name); err != nil {
 		return nil, err
@@ -73,6 +74,9 @@ func (r *Reader) load(p Place, x *index) error {
 	})
 	if err != nil {
 		return err
+	}
+	if length > libctx.MaxLedger+libctx.MaxRecord {
+		return errdefs.New(errdefs.NoSpace, "%s holds %d bytes, the limit is %d", ledgerFile, length, libctx.MaxLedger)
 	}
 	if r.size, err = lastLineEnd(r.f, length); err != nil {
 		return err

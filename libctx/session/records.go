@@ -1,6 +1,8 @@
 package session
 
 import (
+	"strings"
+
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/libctx/wire"
@@ -95,13 +97,13 @@ func (e *Entry) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // Text is the text of the entry: its text parts, one after the other.
 func (e *Entry) Text() string {
-	var s string
+	var s strings.Builder
 	for i := range e.Content {
 		if e.Content[i].Type == "text" {
-			s += e.Content[i].Text
+			s.WriteString(e.Content[i].Text)
 		}
 	}
-	return s
+	return s.String()
 }
 
 // Head makes an entry the tip of the active branch; ID "" (null in the file)
