@@ -80,6 +80,7 @@ const (
 	MaxListLines   = 1024    // lines of a list in a control file
 	MaxEnvValue    = 8 << 10 // bytes of one value of the env control
 	MaxSchemaDepth = 64      // nesting of a tool's schema and of arguments checked against it
+	MaxJSONValues  = 1 << 16 // values and member names of those
 	MaxNumber      = 512     // digits, and exponent, of a number checked against a schema
 	MaxLogText     = 4 << 10 // bytes of one text of a log line
 )

@@ -13,12 +13,12 @@ import (
 )
 
 // checkJSON tests a JSON text before anything is built from it: one value,
-// valid UTF-8, no name twice, bounded depth, and numbers whose exact value is
+// valid UTF-8, no name twice, bounded depth and count, and numbers whose exact value is
 // cheap to hold (1e999999999 is eleven bytes and a gigabyte). The error names
 // the line, and the value's pointer.
 func checkJSON(text []byte) error {
 	d := jsontext.NewDecoder(bytes.NewReader(text))
-	for {
+	for n := 0; ; n++ {
 		t, err := d.ReadToken()
 		switch {
 		case errors.Is(err, io.EOF):
@@ -30,6 +30,8 @@ func checkJSON(text []byte) error {
 			return badJSON(text, d, err)
 		case d.StackDepth() > libctx.MaxSchemaDepth:
 			return linefile.Refuse(lineAt(text, d.InputOffset()), "", "is JSON nested deeper than %d", libctx.MaxSchemaDepth)
+		case n > libctx.MaxJSONValues:
+			return linefile.Refuse(lineAt(text, d.InputOffset()), "", "is JSON of more than %d values", libctx.MaxJSONValues)
 		case t.Kind() == '0' && !cheap(t.String()):
 			return linefile.Refuse(lineAt(text, d.InputOffset()), t.String(), "is a number too long to handle")
 		case d.StackDepth() == 0 && len(bytes.TrimSpace(text[d.InputOffset():])) > 0:

@@ -86,6 +86,7 @@ func TestArgumentsThatAreRefusedBefore(t *testing.T) {
 		"huge exponent":  `{"a":1e999999999}`,
 		"small exponent": `{"a":1E-999999999}`,
 		"odd exponent":   `{"a":1e99999999999999999999}`,
+		"many values":    `[` + strings.Repeat(`1,`, 500_000) + `1]`,
 		"many digits":    `{"a":` + strings.Repeat("9", 600) + `}`,
 	} {
 		if err := s.Validate(jsontext.Value(args)); errdefs.KindOf(err) != errdefs.Invalid {
