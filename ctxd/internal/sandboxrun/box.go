@@ -140,7 +140,8 @@ func (b *box) ask() bool {
 	return payload.Signal(syscall.SIGTERM) == nil
 }
 
-// inner is the pid a process has in the innermost namespace it is in.
+// inner is the pid a process has in a pid namespace below ours; "" if it is in
+// none.
 func inner(pid int) string {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -148,8 +149,9 @@ func inner(pid int) string {
 	}
 	for line := range strings.Lines(string(text)) {
 		if list, ok := strings.CutPrefix(line, "NSpid:"); ok {
-			f := strings.Fields(list)
-			return f[len(f)-1]
+			if f := strings.Fields(list); len(f) > 1 {
+				return f[len(f)-1]
+			}
 		}
 	}
 	return ""

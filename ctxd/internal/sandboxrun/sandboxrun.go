@@ -57,7 +57,7 @@ type Launcher struct {
 
 	mu     sync.Mutex
 	closed bool
-	runs   sync.WaitGroup // Runs that have not returned; grows only under mu
+	runs   sync.WaitGroup // Runs that have not returned, and the sweep; grows only under mu
 }
 
 // New looks at the host once, tries a launch, and returns a launcher; the
@@ -81,6 +81,7 @@ func New(cfg Config) (*Launcher, error) {
 	l.host = probeHost()
 	l.life, l.end = context.WithCancelCause(context.Background())
 	go startAll(l.starts)
+	l.runs.Go(sweep)
 	if err := l.try(); err != nil {
 		l.Close()
 		return nil, err

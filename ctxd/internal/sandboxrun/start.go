@@ -36,12 +36,12 @@ func startAll(starts <-chan start) {
 // start starts bwrap with the descriptors of a launch and an empty environment:
 // what is in its own would be readable inside, in /proc/1/environ.
 func (l *Launcher) start(id asuser.Identity, argv []string, files []*os.File) (*os.Process, error) {
-	sys := &syscall.SysProcAttr{
-		Pdeathsig: syscall.SIGKILL,
-		// A group of its own: it can be killed as one before its first process
-		// is known, and a terminal's Ctrl+C does not reach it.
-		Setpgid: true,
-	}
+	// A group of its own: it can be killed as one before its first process is
+	// known, and a terminal's Ctrl+C does not reach it. No parent-death signal:
+	// bwrap arms its own, and one that kills bwrap while its child still waits
+	// for its user id map would leave that child waiting for ever. If we die
+	// before bwrap has armed it, the entry step misses its token.
+	sys := &syscall.SysProcAttr{Setpgid: true}
 	if !id.IsSelf() {
 		sys.Credential = &syscall.Credential{Uid: id.UID, Gid: id.GID, Groups: id.Groups}
 	}
