@@ -8,12 +8,9 @@
 package asuser
 
 import (
-	"errors"
 	"os"
-	"os/user"
 	"runtime"
 	"slices"
-	"strconv"
 
 	"cortexfs.org/libctx/errdefs"
 	"golang.org/x/sys/unix"
@@ -146,41 +143,4 @@ func dropped(uid uint32) error {
 		return errdefs.New(errdefs.Internal, "act as uid %d: capabilities that override file permissions remain", uid)
 	}
 	return nil
-}
-
-// Lookup finds the groups and the name of a uid in the account files. A uid
-// without an account has the group of the same number, no others, and no name.
-func Lookup(uid uint32) (Identity, string, error) {
-	id := Identity{UID: uid, GID: uid}
-	u, err := user.LookupId(strconv.FormatUint(uint64(uid), 10))
-	var unknown user.UnknownUserIdError
-	if errors.As(err, &unknown) || errors.Is(err, os.ErrNotExist) {
-		return id, "", nil
-	}
-	if err != nil {
-		return Identity{}, "", errdefs.New(errdefs.IO, "look up uid %d: %w", uid, err)
-	}
-	if id.GID, err = gid(u.Gid); err != nil {
-		return Identity{}, "", err
-	}
-	list, err := u.GroupIds()
-	if err != nil {
-		return Identity{}, "", errdefs.New(errdefs.IO, "look up groups of %s: %w", u.Username, err)
-	}
-	for _, s := range list {
-		g, err := gid(s)
-		if err != nil {
-			return Identity{}, "", err
-		}
-		id.Groups = append(id.Groups, g)
-	}
-	return id, u.Username, nil
-}
-
-func gid(s string) (uint32, error) {
-	g, err := strconv.ParseUint(s, 10, 32)
-	if err != nil {
-		return 0, errdefs.New(errdefs.Invalid, "account files: group id %q is not a number", s)
-	}
-	return uint32(g), nil
 }

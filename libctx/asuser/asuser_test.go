@@ -214,11 +214,39 @@ func checkThreads(t *testing.T) {
 
 func TestLookup(t *testing.T) {
 	id, name, err := Lookup(0)
-	if err != nil || name != "root" || id.UID != 0 || id.GID != 0 {
+	if err != nil || name != "root" || id.UID != 0 || id.GID != 0 || !slices.Contains(id.Groups, 0) {
 		t.Errorf("%+v %q %v", id, name, err)
 	}
 	id, name, err = Lookup(4_000_000_001)
 	if err != nil || name != "" || id.UID != 4_000_000_001 || id.GID != id.UID || id.Groups != nil {
 		t.Errorf("%+v %q %v", id, name, err)
+	}
+	// The environment names nobody.
+	t.Setenv("USER", "root")
+	t.Setenv("HOME", "/root")
+	if uid := uint32(os.Getuid()); uid > 60000 {
+		if _, name, err := Lookup(uid); err != nil || name != "" {
+			t.Errorf("uid %d is called %q, %v", uid, name, err)
+		}
+	}
+}
+
+func TestAccountFilesAsTheyAre(t *testing.T) {
+	const text = "root:x:0:0::/root:/bin/sh\n# note\n\n+nis::::::\n  daemon:x:1:1:\nodd\nlast:x:2:3"
+	var names []string
+	err := scan(strings.NewReader(text), func(f []string) bool {
+		names = append(names, f[0])
+		return f[0] != "odd"
+	})
+	if err != nil || strings.Join(names, " ") != "root daemon odd" {
+		t.Errorf("%q, %v", names, err)
+	}
+	if err := scan(strings.NewReader(strings.Repeat("x", 2<<20)), func([]string) bool { return true }); err == nil {
+		t.Error("a line of any length was read")
+	}
+	for s, want := range map[string]bool{"0": true, "4294967294": true, "4294967295": false, "-1": false, "": false, "1a": false, "4294967296": false} {
+		if _, ok := number(s); ok != want {
+			t.Errorf("number %q: %v", s, ok)
+		}
 	}
 }

@@ -138,18 +138,6 @@ func Default(uid uint32, a libctx.Agent) Table {
 	}
 }
 
-// Extra is the table without what every sandbox has: the lines at or below /ctx
-// and at /home/agent.
-func (t Table) Extra() Table {
-	var extra Table
-	for _, l := range t {
-		if l.Target != paths.InHome && !paths.Below(l.Target, paths.InRoot) {
-			extra = append(extra, l)
-		}
-	}
-	return extra
-}
-
 // Covering is the most specific line whose target is the inside path or a
 // directory above it. The path is cleaned first; one that is not absolute is
 // covered by nothing.
