@@ -38,11 +38,18 @@ func change(l paths.Layout, fn func(root *atomicfile.Dir) error) error {
 // inside runs fn on the open tree with the rights this thread has.
 func inside(l paths.Layout, fn func(root *atomicfile.Dir) error) error {
 	root, err := atomicfile.OpenDir(l.Root)
+	if errdefs.Is(err, errdefs.NotFound) {
+		return noTree(l)
+	}
 	if err != nil {
 		return errdefs.New(errdefs.KindOf(err), "tree %s: %w", l.Root, err)
 	}
 	defer root.Close()
 	return fn(root)
+}
+
+func noTree(l paths.Layout) error {
+	return errdefs.New(errdefs.NotFound, "no tree at %s", l.Root).WithHint("make one: ctx init")
 }
 
 // ownerOf is the identity that changes the tree: its owner, if this process is
@@ -51,7 +58,7 @@ func ownerOf(l paths.Layout) (asuser.Identity, error) {
 	var st unix.Stat_t
 	if err := unix.Stat(l.Root, &st); err != nil {
 		if errdefs.Is(err, errdefs.NotFound) {
-			return asuser.Identity{}, errdefs.New(errdefs.NotFound, "no tree at %s", l.Root).WithHint("make one: ctx init")
+			return asuser.Identity{}, noTree(l)
 		}
 		return asuser.Identity{}, errdefs.New(errdefs.KindOf(err), "tree %s: %w", l.Root, err)
 	}

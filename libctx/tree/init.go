@@ -23,7 +23,8 @@ import (
 // missing directories, the files of built-in tools, and the links in bin/ to the
 // programs in bins (name to absolute path). Agents, tools of the user, homes and
 // everything else that is there stay as they are. It returns what it made or
-// repaired, as paths relative to the root, directories with a slash at the end.
+// repaired, as paths relative to the root, directories with a slash at the end, a
+// new tool as one.
 //
 // A directory that is not a tree and not empty is errdefs.Exists; one that
 // belongs to somebody else, or that others may write, is errdefs.Denied.
@@ -39,6 +40,7 @@ func Init(l paths.Layout, bins map[string]string) ([]string, error) {
 		for _, t := range builtin.Tools() {
 			m.tool(t)
 		}
+		m.sync()
 		m.file("status", []byte("ready\n"), filePerm, true) // last: with it the directory is a tree
 		made = m.made
 		return m.err
@@ -168,13 +170,33 @@ func (m *maker) file(rel string, data []byte, perm fs.FileMode, keep bool) {
 			}
 		}
 	}
-	if m.err = m.root.Replace(rel, data, perm); m.err == nil {
+	if err == nil && st.Mode&unix.S_IFMT != unix.S_IFREG {
+		if m.err = m.root.Remove(rel); m.err != nil { // a link, say
+			return
+		}
+	}
+	// Synced once for all of them, before the directory becomes a tree.
+	if m.err = m.root.ReplaceLazy(rel, data, perm); m.err == nil {
 		m.made = append(m.made, rel)
 	}
 }
 
+// sync makes everything durable that was made so far.
+func (m *maker) sync() {
+	if m.err == nil && len(m.made) > 0 {
+		if err := unix.Syncfs(m.root.FD()); err != nil {
+			m.err = errdefs.New(errdefs.KindOf(err), "sync: %w", err)
+		}
+	}
+}
+
 func (m *maker) tool(t builtin.Tool) {
+	if m.err != nil {
+		return
+	}
 	rel := path.Join("tool", string(t.Name))
+	_, err := m.root.Lstat(rel)
+	missing, before := errdefs.Is(err, errdefs.NotFound), len(m.made)
 	m.dir(rel+".d", dirPerm)
 	files := t.Files()
 	for _, name := range slices.Sorted(maps.Keys(files)) {
@@ -187,6 +209,9 @@ func (m *maker) tool(t builtin.Tool) {
 		m.file(path.Join(rel+".d", name), files[name], filePerm, false)
 	}
 	m.file(rel, files[""], execPerm, false) // last: a tool without its controls would be an unknown one
+	if missing && m.err == nil {
+		m.made = append(m.made[:before], rel) // a new tool is one thing
+	}
 }
 
 // links points bin/NAME at the programs.
