@@ -80,6 +80,7 @@ func newWorld(t testing.TB) *world {
 func newWorldOf(t testing.TB, id asuser.Identity) *world {
 	t.Helper()
 	w := &world{t: t, l: newLauncher(t), id: id, dir: tempDir(t, "")}
+	w.own(w.dir)
 	w.ws = filepath.Join(w.dir, "ws")
 	w.mkdir(w.ws)
 	w.mkdir(filepath.Join(w.dir, "home"))

@@ -1,6 +1,7 @@
 package sandboxrun
 
 import (
+	"errors"
 	"os"
 	"runtime"
 	"syscall"
@@ -50,7 +51,10 @@ func (l *Launcher) start(id asuser.Identity, argv []string, files []*os.File) (*
 	s := <-reply
 	if s.err != nil {
 		kind := errdefs.Unavailable
-		if k := errdefs.KindOf(s.err); k == errdefs.Busy || k == errdefs.Denied {
+		switch k := errdefs.KindOf(s.err); {
+		case errors.Is(s.err, syscall.E2BIG):
+			kind = errdefs.Invalid
+		case k == errdefs.Busy, k == errdefs.Denied, k == errdefs.Invalid:
 			kind = k
 		}
 		return nil, errdefs.New(kind, "sandbox: start %s: %w", l.bwrap, s.err)
