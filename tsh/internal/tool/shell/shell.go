@@ -79,7 +79,7 @@ func (e ending) report(out *tool.Output, timeout time.Duration) error {
 		out.Notef("exit %d, %v", e.code, took)
 	}
 	if e.leftover {
-		out.Notef("a process it left in the background held the output open and was killed")
+		out.Notef("a process left in the background still held the output open; the rest of it is lost")
 	}
 	switch {
 	case e.timedOut:
