@@ -1,0 +1,147 @@
+// Package cli is the command line of ctxterm.
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"cortexfs.org/ctxterm/internal/hostterm"
+	"cortexfs.org/ctxterm/internal/ptyproc"
+	"cortexfs.org/libctx"
+	"cortexfs.org/libctx/errdefs"
+	"github.com/urfave/cli/v2"
+)
+
+// Streams are what the process was started with.
+type Streams struct {
+	In, Out, Err *os.File
+	Env          []string
+}
+
+const description = `ctxterm runs PROGRAM on a private pseudo-terminal, types its own standard input
+there, copies what the terminal shows to its standard output and exits with the
+status of PROGRAM: its exit code, or 128 plus the number of the signal that
+ended it; 127 if it was not found, 126 if it could not be executed.`
+
+// Main runs one command line and returns the exit code.
+func Main(args []string, std Streams) int {
+	status := 0
+	app := &cli.App{
+		Name: "ctxterm", Usage: "give a program a terminal of its own",
+		UsageText: "ctxterm [--size COLSxROWS] -- PROGRAM ARGS…", Description: description,
+		Version: libctx.Build(), HideHelpCommand: true,
+		Writer: std.Out, ErrWriter: std.Err,
+		Flags: []cli.Flag{&cli.StringFlag{
+			Name: "size", Usage: "size in characters, `COLSxROWS`; else that of the terminal ctxterm runs on, else 80x24",
+		}},
+		OnUsageError:   func(_ *cli.Context, err error, _ bool) error { return errdefs.New(errdefs.Invalid, "%w", err) },
+		ExitErrHandler: func(*cli.Context, error) {},
+		Action: func(c *cli.Context) error {
+			var err error
+			status, err = run(c, std)
+			return err
+		},
+	}
+	if err := app.Run(args); err != nil {
+		fmt.Fprintf(std.Err, "ctxterm: %v\n", err)
+		if hint := errdefs.HintOf(err); hint != "" {
+			fmt.Fprintf(std.Err, "hint: %s\n", hint)
+		}
+		var start *startError
+		if errors.As(err, &start) {
+			return start.status
+		}
+		return errdefs.KindOf(err).Exit()
+	}
+	return status
+}
+
+// startError carries the exit code that env(1) has for the same failure.
+type startError struct {
+	error
+	status int
+}
+
+func (e *startError) Unwrap() error { return e.error }
+
+func run(c *cli.Context, std Streams) (int, error) {
+	if !c.Args().Present() {
+		return 0, errdefs.New(errdefs.Invalid, "no PROGRAM").WithHint("ctxterm -- PROGRAM ARGS…")
+	}
+	size, follow, err := chooseSize(c.String("size"), std)
+	if err != nil {
+		return 0, err
+	}
+	signals := make(chan os.Signal, 16)
+	signal.Notify(signals, syscall.SIGWINCH, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
+	defer signal.Stop(signals)
+
+	p, err := ptyproc.Start(ptyproc.Config{Argv: c.Args().Slice(), Env: withTerm(std.Env), Size: size})
+	switch errdefs.KindOf(err) {
+	case "":
+	case errdefs.NotFound:
+		return 0, &startError{err, 127}
+	case errdefs.Denied:
+		return 0, &startError{err, 126}
+	default:
+		return 0, err
+	}
+	defer p.Close()
+	defer hostterm.Raw(std.In)()
+
+	done := make(chan struct{})
+	defer close(done)
+	go relay(p, signals, follow, done)
+	go p.Feed(std.In) // ends with its input, or with the process
+	return p.Run(std.Out)
+}
+
+// relay passes signals on to the program until done; a change of the size of
+// the terminal we run on is a resize if follow says which.
+func relay(p *ptyproc.Proc, signals <-chan os.Signal, follow *os.File, done <-chan struct{}) {
+	for {
+		select {
+		case <-done:
+			return
+		case s := <-signals:
+			if s != syscall.SIGWINCH {
+				p.Signal(s.(syscall.Signal))
+				continue
+			}
+			if follow != nil {
+				if size, ok := hostterm.SizeOf(follow); ok {
+					p.Resize(size)
+				}
+			}
+		}
+	}
+}
+
+// chooseSize is the size asked for, else that of a terminal among the standard
+// streams, which is then followed.
+func chooseSize(flag string, std Streams) (size ptyproc.Size, follow *os.File, err error) {
+	if flag != "" {
+		size, err = ptyproc.ParseSize(flag)
+		return size, nil, err
+	}
+	for _, f := range []*os.File{std.Out, std.In, std.Err} {
+		if size, ok := hostterm.SizeOf(f); ok {
+			return size, f, nil
+		}
+	}
+	return ptyproc.DefaultSize, nil, nil
+}
+
+// withTerm makes sure that a program on a terminal has a TERM.
+func withTerm(env []string) []string {
+	for _, kv := range env {
+		if strings.HasPrefix(kv, "TERM=") && kv != "TERM=" {
+			return env
+		}
+	}
+	return append(env[:len(env):len(env)], "TERM=xterm-256color")
+}
