@@ -105,4 +105,7 @@ const (
 )
 
 // Terminals.
-const MaxTermSide = 1000 // columns, and rows, of a terminal
+const (
+	MaxTermSide  = 1000    // columns, and rows, of a terminal
+	MaxTermDrain = 1 << 20 // bytes read from a terminal after its program ended
+)
