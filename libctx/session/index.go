@@ -222,7 +222,11 @@ func (r *indexReader) i64() int64 {
 }
 
 func (r *indexReader) str() string { return string(r.take(int(r.u32()))) }
-func (r *indexReader) flag() bool  { return r.u32() == 1 }
+func (r *indexReader) flag() bool {
+	v := r.u32()
+	r.failed = r.failed || v > 1
+	return v == 1
+}
 
 // count reads a number of items of at least size bytes each; a number that the
 // rest of the file can not hold is a failure, not an allocation.

@@ -92,6 +92,7 @@ func (r *Reader) load(p Place, x *index) error {
 // is wrong with it.
 func (r *Reader) survey() error {
 	r.st = newState()
+	lost := 0 // lines of which nothing is known; each may have been an entry
 	lines := newLineReader(r.f, 0, r.size, 1)
 	for {
 		l, err := lines.read()
@@ -108,8 +109,9 @@ func (r *Reader) survey() error {
 			b, err = decodeBrief(l.text)
 		}
 		if err == nil {
-			err = r.st.mend(b, int(l.size))
+			err = r.st.mend(b, int(l.size), &lost)
 		} else {
+			lost++
 			r.st.seq++
 			r.st.size += l.size
 		}
@@ -128,24 +130,27 @@ const missing = ^uint64(0)
 
 // mend is apply for a ledger that is damaged: a record that does not fit is put
 // where it makes most sense, and what did not fit is returned. An entry whose
-// parent is lost goes on where the branch was.
-func (st *state) mend(b *brief, n int) error {
+// parent is lost goes on where the branch was; that a line of lost makes a gap
+// in the entries is no news.
+func (st *state) mend(b *brief, n int, lost *int) error {
 	err := st.fits(b)
 	there := func(id uint32) bool { return id == 0 || int(id) <= len(st.offs) && st.offs[id-1] != missing }
-	lost := err != nil
 	switch b.Type {
 	case "entry":
-		if int(b.id) <= len(st.offs) || b.id > libctx.MaxLedgerRecords {
+		gap := int(b.id) - 1 - len(st.offs)
+		if gap < 0 || b.id > libctx.MaxLedgerRecords {
+			*lost++
 			st.seq, st.size = b.Seq, st.size+int64(n)
 			return err
 		}
-		for len(st.offs) < int(b.id)-1 {
+		if gap > 0 && gap <= *lost && b.Seq == st.seq+1 {
+			err = nil
+			*lost -= gap
+		}
+		for range gap {
 			st.offs, st.links = append(st.offs, missing), append(st.links, st.tip)
 		}
 		if !there(b.parent) {
-			if !lost {
-				err = errdefs.New(errdefs.IO, "parent e%d of entry e%d is lost", b.parent, b.id)
-			}
 			b.parent = st.tip
 		}
 	case "head":
