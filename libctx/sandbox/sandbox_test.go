@@ -1,0 +1,307 @@
+package sandbox
+
+import (
+	"encoding/binary"
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"cortexfs.org/libctx/asuser"
+	"cortexfs.org/libctx/errdefs"
+	"cortexfs.org/libctx/mount"
+	"github.com/elastic/go-seccomp-bpf/arch"
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/net/bpf"
+	"golang.org/x/sys/unix"
+	"pgregory.net/rapid"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+func merged() Host {
+	return Host{
+		Roots:   []Root{{"/bin", "usr/bin"}, {"/lib", "usr/lib"}, {"/lib64", "usr/lib64"}},
+		EtcDirs: []string{"alternatives", "ssl/certs"},
+	}
+}
+
+func descriptors() FDs {
+	return FDs{Status: 3, Block: 4, Token: 5, Report: 6, Seccomp: 7, Files: []File{{8, "/etc/passwd"}, {9, "/etc/ld.so.cache"}}}
+}
+
+func TestArgsGolden(t *testing.T) {
+	tool := Spec{
+		Kind: Tool, Identity: asuser.Identity{UID: 1000, GID: 1000}, UserName: "ann",
+		View: "/var/lib/cortexfs/tree/.view/coder/0123", Tools: "/usr/bin/ctxtool", Tsh: "/usr/bin/tsh",
+		Home:    "/var/lib/cortexfs/tree/home/1000/agent/coder",
+		Control: "/run/cortexfs/control/01J/sock",
+		Workspace: Workspace{
+			Dir: "/home/ann/my src", Dev: 2049, Ino: 77,
+			ReadOnly: []Bind{
+				{"/home/ann/my src/.git", "/workspace/.git", 2049, 78},
+				{"/home/ann/main/.git", "/home/ann/main/.git", 2049, 79},
+				{"/srv/data/repo/.git", "/srv/data/repo/.git", 2049, 80}, // an extra mount takes its place
+			},
+			Links: []Link{{"/workspace", "/sub"}},
+		},
+		Mounts: mount.Table{
+			{Source: "/srv/cache", Target: "/opt/cache"},
+			{Source: "/srv/other", Target: "/srv/data", ReadOnly: true},
+		},
+		Expect: []Expect{{"/home/agent", 2049, 90}},
+		Env:    []string{"HOME=/home/agent", "X=a=b c"},
+		Argv:   []string{"/ctx/tool/shell.exec", "--", "make all"},
+	}
+	root := Spec{Kind: Agent, Network: true, Argv: []string{"/ctx/agent/x"}, Limits: Limits{1, 2, 3}}
+	for name, c := range map[string]struct {
+		s Spec
+		h Host
+	}{
+		"tool":    {tool, merged()},
+		"minimal": {root, Host{Roots: []Root{{"/bin", ""}, {"/lib", ""}}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			// One option a line, with its values.
+			var b strings.Builder
+			for i, a := range Args(c.s, c.h, descriptors()) {
+				if strings.HasPrefix(a, "--") && i > 0 {
+					b.WriteByte('\n')
+				} else if i > 0 {
+					b.WriteByte('\t')
+				}
+				b.WriteString(a)
+			}
+			b.WriteByte('\n')
+			golden := filepath.Join("testdata", name+".args")
+			if *update {
+				if err := os.WriteFile(golden, []byte(b.String()), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), b.String()); diff != "" {
+				t.Errorf("arguments changed (-golden +now; -update rewrites the file):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAccounts(t *testing.T) {
+	for _, c := range []struct {
+		s      Spec
+		passwd string
+		group  string
+		hosts  bool
+	}{
+		{Spec{Identity: asuser.Identity{UID: 1000, GID: 100}, UserName: "ann"},
+			"ann:x:1000:100::/home/agent:/bin/sh\nnobody:x:65534:65534::/nonexistent:/usr/sbin/nologin\n",
+			"ann:x:100:\nnogroup:x:65534:\n", true},
+		{Spec{Identity: asuser.Identity{UID: 60001, GID: 60001}},
+			"60001:x:60001:60001::/home/agent:/bin/sh\nnobody:x:65534:65534::/nonexistent:/usr/sbin/nologin\n",
+			"60001:x:60001:\nnogroup:x:65534:\n", true},
+		{Spec{Identity: asuser.Identity{UID: 7, GID: 7}, UserName: "x:0:0\nroot", Network: true},
+			"7:x:7:7::/home/agent:/bin/sh\nnobody:x:65534:65534::/nonexistent:/usr/sbin/nologin\n",
+			"7:x:7:\nnogroup:x:65534:\n", false},
+		{Spec{Identity: asuser.Identity{UID: 65534, GID: 65534}, UserName: "nobody"},
+			"nobody:x:65534:65534::/home/agent:/bin/sh\n", "nobody:x:65534:\n", true},
+	} {
+		f := Accounts(c.s)
+		_, hosts := f["/etc/hosts"]
+		if f["/etc/passwd"] != c.passwd || f["/etc/group"] != c.group || hosts != c.hosts {
+			t.Errorf("%+v: %q", c.s, f)
+		}
+		if copied := slices.Contains(Copied(c.s), "/etc/resolv.conf"); copied == c.hosts {
+			t.Errorf("resolv.conf with network %v: %v", c.s.Network, copied)
+		}
+	}
+}
+
+func TestReserved(t *testing.T) {
+	for path, want := range map[string]bool{
+		"/": true, "/usr": true, "/usr/src/x": true, "/ctx/tool": true, "/workspace/.git": true, "/proc/1": true,
+		"/home": true, "/home/agent": true, "/home/agent/x": true, "/tmp": true, "/run": true, "/run/cortexfs": true, "/var": true,
+		"/home/ann/src/.git": false, "/tmp/x/.git": false, "/srv": false, "/var/www": false, "/run/user/1": false,
+		"/userland": false, "/.git/modules/a": false, "/workspaces/a": false,
+	} {
+		if got := Reserved(path); got != want {
+			t.Errorf("%s: %v", path, got)
+		}
+	}
+}
+
+func entries() *rapid.Generator[Entry] {
+	return rapid.Custom(func(t *rapid.T) Entry {
+		path := rapid.Custom(func(t *rapid.T) string { return "/" + rapid.String().Draw(t, "path") })
+		e := Entry{
+			Token: rapid.IntRange(3, 50).Draw(t, "token"), Report: rapid.IntRange(51, 99).Draw(t, "report"),
+			Limits: Limits{rapid.Uint64().Draw(t, "p"), rapid.Uint64().Draw(t, "o"), rapid.Uint64().Draw(t, "f")},
+			Cwd:    path.Draw(t, "cwd"),
+			Argv:   append([]string{path.Draw(t, "argv0")}, rapid.SliceOf(rapid.String()).Draw(t, "argv")...),
+		}
+		for range rapid.IntRange(0, 4).Draw(t, "n") {
+			e.Expect = append(e.Expect, Expect{path.Draw(t, "at"), rapid.Uint64().Draw(t, "dev"), rapid.Uint64().Draw(t, "ino")})
+		}
+		return e
+	})
+}
+
+func TestEntryRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		want := entries().Draw(t, "entry")
+		got, err := ParseEntry(want.Args())
+		if err != nil || !cmp.Equal(got, want) {
+			t.Fatalf("%v\n%s", err, cmp.Diff(want, got))
+		}
+	})
+}
+
+func TestEntryRefuses(t *testing.T) {
+	good := Entry{Token: 5, Report: 6, Cwd: "/", Argv: []string{"/bin/true"}, Expect: []Expect{{"/workspace", 1, 2}}}.Args()
+	for n := range good {
+		if _, err := ParseEntry(good[:n]); !errdefs.Is(err, errdefs.Invalid) {
+			t.Errorf("first %d words: %v", n, err)
+		}
+		without := slices.Concat(good[:n], good[n+1:])
+		if e, err := ParseEntry(without); err == nil && len(e.Expect) > 0 {
+			t.Errorf("without word %d: accepted", n)
+		}
+	}
+	for at, word := range map[int]string{
+		0: "--token=2", 1: "--report=5", 2: "--processes=-1", 3: "--open-files=01", 4: "--file-bytes=", 5: "--cwd=x",
+		6: "--expect=1:2:x", 8: "true",
+	} {
+		bad := slices.Clone(good)
+		bad[at] = word
+		if _, err := ParseEntry(bad); !errdefs.Is(err, errdefs.Invalid) {
+			t.Errorf("%s: %v", word, err)
+		}
+	}
+}
+
+func FuzzParseEntry(f *testing.F) {
+	f.Add(strings.Join(Entry{Token: 5, Report: 6, Cwd: "/", Argv: []string{"/bin/true", "x"}, Expect: []Expect{{"/workspace", 1, 2}}}.Args(), "\x00"))
+	f.Add("--token=5\x00--report=6\x00--")
+	f.Add("")
+	f.Fuzz(func(t *testing.T, text string) {
+		words := strings.Split(text, "\x00")
+		if e, err := ParseEntry(words); err == nil && !slices.Equal(e.Args(), words) {
+			t.Errorf("%q parsed as %+v", words, e)
+		}
+	})
+}
+
+func TestReport(t *testing.T) {
+	if err := ParseReport(Handover); err != nil {
+		t.Error(err)
+	}
+	if err := ParseReport(""); !errdefs.Is(err, errdefs.Unavailable) {
+		t.Error(err)
+	}
+	for _, text := range []string{"go", "what", "go\nwhat\n", "\n"} {
+		if err := ParseReport(text); !errdefs.Is(err, errdefs.Internal) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	why := errdefs.New(errdefs.Denied, "/workspace: no\nway: %w", errors.New("x"))
+	for _, before := range []string{"", Handover} {
+		err := ParseReport(before + Refusal(why))
+		if !errdefs.Is(err, errdefs.Denied) || err.Error() != "/workspace: no way: x" {
+			t.Errorf("%v", err)
+		}
+	}
+}
+
+// TestFilter asks the filter, run by the interpreter of the bpf package, about
+// calls. The real kernel is asked by the launcher's tests.
+func TestFilter(t *testing.T) {
+	code, err := filter()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(code) > 4096 {
+		t.Fatalf("%d instructions, the kernel takes 4096", len(code))
+	}
+	// The interpreter reads its input big-endian, the kernel reads words of the
+	// machine: hand the words over as the interpreter wants them.
+	vm, err := bpf.NewVM(code)
+	if err != nil {
+		t.Fatal(err)
+	}
+	machine, err := arch.GetInfo("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := func(id uint32, nr int, args ...uint64) uint32 {
+		data := make([]byte, 64)
+		binary.BigEndian.PutUint32(data[offNumber:], uint32(nr))
+		binary.BigEndian.PutUint32(data[offArch:], id)
+		for i, a := range args {
+			low, high := uint32(a), uint32(a>>32)
+			if binary.NativeEndian.Uint16([]byte{0, 1}) == 1 {
+				low, high = high, low
+			}
+			binary.BigEndian.PutUint32(data[offArgs+8*i:], low)
+			binary.BigEndian.PutUint32(data[offArgs+8*i+4:], high)
+		}
+		r, err := vm.Run(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return uint32(r)
+	}
+	native := uint32(machine.ID)
+	number := func(name string) int {
+		n, ok := machine.SyscallNames[name]
+		if !ok {
+			t.Fatalf("%s is not known here", name)
+		}
+		return n
+	}
+	const allow = 0x7fff0000
+	eperm, enosys, family := uint32(fail(unix.EPERM)), uint32(fail(unix.ENOSYS)), uint32(fail(unix.EAFNOSUPPORT))
+	const high = 1 << 32
+	for _, c := range []struct {
+		name string
+		args []uint64
+		want uint32
+	}{
+		{"read", nil, allow}, {"execve", nil, allow}, {"ptrace", nil, allow}, {"mount", nil, eperm}, {"bpf", nil, eperm},
+		{"clone3", nil, enosys}, {"clone", []uint64{unix.CLONE_VM | unix.CLONE_THREAD}, allow}, {"clone", []uint64{unix.CLONE_NEWUSER}, eperm},
+		{"unshare", []uint64{unix.CLONE_FILES}, allow}, {"unshare", []uint64{unix.CLONE_NEWNS | unix.CLONE_FILES}, eperm},
+		{"ioctl", []uint64{0, unix.TIOCSTI}, eperm}, {"ioctl", []uint64{0, unix.TIOCSTI | high}, eperm},
+		{"ioctl", []uint64{0, unix.TIOCLINUX}, eperm}, {"ioctl", []uint64{unix.TIOCSTI, unix.TCGETS}, allow},
+		{"personality", []uint64{0}, allow}, {"personality", []uint64{0xffffffff}, allow}, {"personality", []uint64{^uint64(0)}, allow},
+		{"personality", []uint64{0x40000}, eperm},
+		{"socket", []uint64{unix.AF_UNIX}, allow}, {"socket", []uint64{unix.AF_INET6}, allow}, {"socket", []uint64{unix.AF_NETLINK}, allow},
+		{"socket", []uint64{unix.AF_VSOCK}, family}, {"socket", []uint64{unix.AF_ALG | high}, family}, {"socket", []uint64{unix.AF_PACKET}, family},
+	} {
+		if got := ask(native, number(c.name), c.args...); got != c.want {
+			t.Errorf("%s%v: %#x, want %#x", c.name, c.args, got, c.want)
+		}
+	}
+	if got := ask(native^1, number("read")); got != enosys {
+		t.Errorf("another ABI: %#x", got)
+	}
+	// Every name is one that some Linux has; a misspelled one would be left out
+	// in silence.
+	for _, name := range refused {
+		known := false
+		for _, a := range []*arch.Info{arch.X86_64, arch.I386, arch.ARM, arch.AARCH64} {
+			_, ok := a.SyscallNames[name]
+			known = known || ok
+		}
+		if !known {
+			t.Errorf("no system call is called %s", name)
+		}
+		if n, ok := machine.SyscallNames[name]; ok && ask(native, n) != eperm {
+			t.Errorf("%s is not refused", name)
+		}
+	}
+}
