@@ -57,7 +57,11 @@ func Resolve(dir string, id asuser.Identity, protected, protect []string) (sandb
 
 func resolve(dir string, guard *guard, protect []string) (w sandbox.Workspace, err error) {
 	fail := func(err error) (sandbox.Workspace, error) {
-		return sandbox.Workspace{}, errdefs.New(errdefs.KindOf(err), "workspace %q: %w", dir, err)
+		kind := errdefs.KindOf(err)
+		if kind == errdefs.Internal {
+			kind = errdefs.Invalid // links that go in circles
+		}
+		return sandbox.Workspace{}, errdefs.New(kind, "workspace %q: %w", dir, err)
 	}
 	if w.Dir, err = filepath.EvalSymlinks(dir); err != nil {
 		return fail(err)
