@@ -16,7 +16,14 @@ func schema(q *question) finding {
 	switch {
 	case err != nil:
 		return refuse(want, "arguments: %s", err)
+	case isArgs && t.Schema == nil:
+		return pass
 	case isArgs:
+		// The form needs no schema, but a tool whose schema can not be read is
+		// not the tool somebody wrote.
+		if err := fits(t.Schema, nil); err != nil {
+			return refuse("a readable "+t.Path+".d/schema", "%s: %s", t.Path, err)
+		}
 		return pass
 	case t.CLIOnly:
 		return refuse(`{"args":[…]}`, `arguments: a tool of mode cli takes {"args":[…]} alone`)
@@ -29,7 +36,8 @@ func schema(q *question) finding {
 	return pass
 }
 
-// fits validates arguments against the text of a schema. Both are foreign text
+// fits validates arguments against the text of a schema; without arguments it
+// only reads the schema. Both are foreign text
 // to a library that is not ours: if it panics the one call is refused, and the
 // daemon lives.
 func fits(schema []byte, args jsontext.Value) (err error) {
@@ -39,7 +47,7 @@ func fits(schema []byte, args jsontext.Value) (err error) {
 		}
 	}()
 	s, err := control.ParseSchema(schema)
-	if err != nil {
+	if err != nil || args == nil {
 		return err
 	}
 	return s.Validate(args)

@@ -133,7 +133,6 @@ func (l *Listener) publish(dir *os.File, temp, name string, fd int, o Options) e
 // passer keeps the path: Close does not remove it.
 func Inherit(f *os.File) (*Listener, error) {
 	defer f.Close()
-	unix.CloseOnExec(int(f.Fd()))
 	got, err := net.FileListener(f)
 	if err != nil {
 		return nil, errdefs.New(errdefs.Invalid, "inherited descriptor is not a listening socket: %w", err)

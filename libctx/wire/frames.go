@@ -25,11 +25,11 @@ func (h *Head) Header() *Head { return h }
 // "text", "tool_call" or "tool_result"; the other members belong to it.
 type Part struct {
 	Type       string         `json:"type"`
-	Text       string         `json:"text,omitzero"`
 	Call       libctx.Call    `json:"call,omitzero"`
 	Name       libctx.Tool    `json:"name,omitzero"`
 	Arguments  jsontext.Value `json:"arguments,omitzero"`
 	Status     string         `json:"status,omitzero"` // tool_result: "ok" or "error"
+	Text       string         `json:"text,omitzero"`
 	Truncated  bool           `json:"truncated,omitzero"`
 	ExitCode   *int           `json:"exit_code,omitzero"`
 	DurationMS int64          `json:"duration_ms,omitzero"`

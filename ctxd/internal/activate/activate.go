@@ -111,7 +111,9 @@ func (s *sockets) close() {
 	s.work.Wait()
 }
 
-// list is the agents of the tree: every control directory with a proper name.
+// list is the agents of the tree: everything with the name of a control
+// directory, also what is none. Such an agent is refused by its server, which
+// says why; without a socket nobody would hear it.
 func list(l paths.Layout) (map[libctx.Agent]bool, error) {
 	entries, err := os.ReadDir(l.Agents())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -120,7 +122,7 @@ func list(l paths.Layout) (map[libctx.Agent]bool, error) {
 	agents := map[libctx.Agent]bool{}
 	for _, e := range entries {
 		name, ok := strings.CutSuffix(e.Name(), ".d")
-		if !ok || !e.IsDir() {
+		if !ok {
 			continue
 		}
 		if agent, err := libctx.ParseAgent(name); err == nil {

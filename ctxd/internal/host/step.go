@@ -21,7 +21,7 @@ func sentence(d *wire.ToolPolicy) string { return admit.Code(d.Code).Sentence() 
 
 // output is what one step came to.
 type output struct {
-	text string         // what it said: its messages, else its deltas
+	text string         // what it said
 	call *wire.ToolCall // what it yielded, nil at the end of the run
 }
 
@@ -65,7 +65,8 @@ func (h *Host) step(ctx context.Context, r *run.Run, inv *envelope.Invocation) (
 	if err != nil {
 		return output{}, err
 	}
-	return output{reader.text(), reader.frames.ToolCall()}, nil
+	call := reader.frames.ToolCall()
+	return output{reader.text(call != nil), call}, nil
 }
 
 // lastLine is the last line of an agent's standard error, as the end of an
@@ -156,9 +157,10 @@ func (s *stepReader) end() error {
 	return nil
 }
 
-// text is what the step said: its messages if it wrote any, else its deltas.
-func (s *stepReader) text() string {
-	if len(s.messages) > 0 {
+// text is what the step said for the record: its messages. Deltas are
+// provisional; only a run that ends without any message is taken to mean them.
+func (s *stepReader) text(yielded bool) string {
+	if len(s.messages) > 0 || yielded {
 		return strings.Join(s.messages, "\n")
 	}
 	return s.deltas.String()

@@ -118,6 +118,15 @@ func (c *conn) serve(ctx context.Context, handle func(context.Context, *conn, []
 	c.sock.SetWriteDeadline(time.Now().Add(lastWords))
 	writer.Wait()
 	c.leave()
+	c.linger()
+}
+
+// linger closes the connection so that the client reads what was written and
+// then a clean end: closing over unread input would reset it.
+func (c *conn) linger() {
+	c.sock.CloseWrite()
+	c.sock.SetReadDeadline(time.Now().Add(lastWords))
+	io.Copy(io.Discard, c.sock)
 	c.sock.Close()
 }
 
@@ -156,12 +165,18 @@ func (c *conn) awaitStreams(ctx context.Context) {
 // awaitHangup returns when the peer has closed both directions, or when wake
 // becomes readable.
 func awaitHangup(sock *net.UnixConn, wake int) {
-	f, err := sock.File() // a duplicate: the number can not be reused under us
-	if err != nil {
+	// A duplicate, so that the number can not be reused under us. (Not
+	// sock.File: its Fd would make the connection itself blocking.)
+	fd := -1
+	raw, err := sock.SyscallConn()
+	if err == nil {
+		err = raw.Control(func(s uintptr) { fd, err = unix.FcntlInt(s, unix.F_DUPFD_CLOEXEC, 0) })
+	}
+	if err != nil || fd < 0 {
 		return
 	}
-	defer f.Close()
-	fds := []unix.PollFd{{Fd: int32(f.Fd())}, {Fd: int32(wake), Events: unix.POLLIN}}
+	defer unix.Close(fd)
+	fds := []unix.PollFd{{Fd: int32(fd)}, {Fd: int32(wake), Events: unix.POLLIN}}
 	for {
 		_, err := unix.Poll(fds, -1)
 		if !errors.Is(err, unix.EINTR) {

@@ -39,6 +39,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 )
 
 func main() {
@@ -124,7 +125,7 @@ func act(verb, text, run string, step int, body []byte, observation []byte) {
 			os.Exit(0)
 		}
 		frame(map[string]any{"type": "delta", "run": run, "text": "asleep"})
-		select {}
+		time.Sleep(time.Hour)
 	case "orphan":
 		cmd := exec.Command("/bin/sh", "-c", "(setsid sh -c 'while :; do echo alive >> "+text+"; sleep 0.02; done' &) ; exit 0")
 		cmd.Run()

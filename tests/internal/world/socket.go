@@ -68,7 +68,8 @@ func (c *Conn) Next() Frame {
 	return f
 }
 
-// Until reads frames up to and including the first of a kind, and returns all.
+// Until reads frames up to and including the first of a kind, and returns all;
+// the kind "" is any.
 func (c *Conn) Until(kind string) []Frame {
 	c.w.T.Helper()
 	var all []Frame
@@ -78,7 +79,7 @@ func (c *Conn) Until(kind string) []Frame {
 			c.w.T.Fatalf("the connection ended before %q; got %s", kind, Kinds(all))
 		}
 		all = append(all, f)
-		if f.Type() == kind {
+		if kind == "" || f.Type() == kind {
 			return all
 		}
 	}
