@@ -8,7 +8,7 @@ import (
 )
 
 // Arguments shows the arguments of a call on one line: the words of the
-// command-line form, the value where there is one member, else the JSON. The
+// command-line form, the text where one member is a text, else the JSON. The
 // result is inert and at most columns wide.
 func Arguments(raw jsontext.Value, columns int) string {
 	return Clip(Line(arguments(raw)), columns)
@@ -16,18 +16,25 @@ func Arguments(raw jsontext.Value, columns int) string {
 
 func arguments(raw jsontext.Value) string {
 	var members map[string]jsontext.Value
-	if json.Unmarshal(raw, &members) != nil || len(members) != 1 {
+	if json.Unmarshal(raw, &members) != nil {
 		return string(raw)
 	}
-	for name, value := range members {
-		var words []string
-		if name == "args" && json.Unmarshal(value, &words) == nil {
-			return strings.Join(words, " ")
+	if len(members) == 0 {
+		return ""
+	}
+	var words []string
+	if args, ok := members["args"]; ok && len(members) == 1 && json.Unmarshal(args, &words) == nil {
+		return strings.Join(words, " ")
+	}
+	var texts []string
+	for _, value := range members {
+		var text string
+		if value.Kind() == '"' && json.Unmarshal(value, &text) == nil {
+			texts = append(texts, text)
 		}
-		var word string
-		if value.Kind() == '"' && json.Unmarshal(value, &word) == nil {
-			return word
-		}
+	}
+	if len(texts) == 1 {
+		return texts[0]
 	}
 	return string(raw)
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -38,13 +39,10 @@ func Process(l paths.Layout, a libctx.Agent) (procid.ID, bool) {
 	return id, true
 }
 
-// serves reports whether a command line is that of `ctxd [FLAGS] agent NAME`.
+// serves reports whether a command line is that of `ctxd [FLAGS] agent [FLAGS]
+// NAME`.
 func serves(cmdline []byte, a libctx.Agent) bool {
 	words := strings.Split(string(bytes.TrimRight(cmdline, "\x00")), "\x00")
-	for i := 1; i < len(words); i++ {
-		if words[i] == string(a) {
-			return filepath.Base(words[0]) == "ctxd"
-		}
-	}
-	return false
+	verb := slices.Index(words, "agent")
+	return filepath.Base(words[0]) == "ctxd" && verb > 0 && slices.Contains(words[verb+1:], string(a))
 }

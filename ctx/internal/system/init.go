@@ -116,8 +116,6 @@ func Env(from *caller.Caller) error {
 		{"CTX_ROOT", l.Root},
 		{"CTX_HOME", l.Home(uid)},
 		{"CTX_PATH", l.Tools() + ":" + filepath.Join(l.Home(uid), "tool")},
-		{"CTX_RUNTIME", l.Runtime},
-		{"CTX_CONFIG", l.Config},
 	}
 	if from.JSON {
 		object := map[string]string{}
