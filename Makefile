@@ -1,0 +1,57 @@
+# make demo and make test are all a newcomer needs; `make help` lists the rest.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+MAKEFLAGS += --no-print-directory
+
+VERSION := $(shell scripts/version)
+MODULES := ctx ctxd ctxterm libctx tests tsh
+PROGRAMS := ctx ctxd ctxterm tsh ctxtool
+PREFIX ?= /usr/local
+FUZZTIME ?= 1m
+export GOFLAGS := -trimpath -buildvcs=false
+
+LDFLAGS := -s -w -buildid= -X cortexfs.org/libctx.Version=$(VERSION)
+GOBUILD := CGO_ENABLED=0 go build -ldflags '$(LDFLAGS)'
+
+.PHONY: help setup build demo test lint alone fuzz bench install clean $(PROGRAMS)
+
+help: ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 10
+
+setup: ## install what the suite needs and this machine lacks, with apt
+	@scripts/setup
+
+build: $(PROGRAMS) ## build the programs into bin/
+
+ctx ctxd ctxterm tsh:
+	@cd $@ && $(GOBUILD) -o ../bin/$@ .
+
+ctxtool:
+	@cd tsh && $(GOBUILD) -o ../bin/$@ ./cmd/ctxtool
+
+demo: setup build ## an agent answers about a small project, in a temporary tree
+	@scripts/demo
+
+test: setup build lint alone ## every check and every test
+	go test -timeout 5m work
+
+lint: ## formatting and vet
+	@unformatted=$$(gofmt -l $(MODULES)); [ -z "$$unformatted" ] || { echo "gofmt would change:"; echo "$$unformatted"; exit 1; }
+	go vet work
+
+alone: ## build each module without the workspace
+	@for m in $(MODULES); do (cd $$m && GOWORK=off go build ./...) || exit 1; done
+
+fuzz: ## run every fuzz target for FUZZTIME
+	@scripts/fuzz $(FUZZTIME)
+
+bench: build ## measure
+	go test -run '^$$' -bench . -benchmem -timeout 20m work
+
+install: build ## copy the programs to DESTDIR/PREFIX/bin
+	install -d $(DESTDIR)$(PREFIX)/bin
+	install -m 755 $(addprefix bin/,$(PROGRAMS)) $(DESTDIR)$(PREFIX)/bin
+
+clean: ## remove what was built
+	rm -rf bin
