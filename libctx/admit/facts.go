@@ -50,8 +50,8 @@ type Tool struct {
 	Mode     fs.FileMode // permission bits
 	UID, GID uint32
 
-	// Schema is the JSON schema of the arguments; SchemaError is why there is
-	// none, "" if there is.
+	// Schema is the text of the schema file, nil if there is none; SchemaError
+	// is why the file that is there could not be read.
 	Schema      []byte
 	SchemaError string
 

@@ -8,47 +8,54 @@ import (
 )
 
 // schema checks the form of the arguments: the command-line form, which every
-// tool takes, or an object that fits the tool's schema.
+// tool takes, or an object that fits the tool's schema. A schema that is there
+// and can not be used refuses both: the tool is not the one somebody wrote.
 func schema(q *question) finding {
 	t := q.tool
-	want := "arguments that fit " + t.Path + `.d/schema, or {"args":[…]}`
+	file := t.Path + ".d/schema"
 	_, isArgs, err := commandLine(q.call.Arguments)
 	switch {
 	case err != nil:
-		return refuse(want, "arguments: %s", err)
-	case isArgs && t.Schema == nil:
+		return refuse("arguments that fit "+file+`, or {"args":[…]}`, "arguments: %s", err)
+	case t.SchemaError != "":
+		return refuse("a readable "+file, "%s", t.SchemaError)
+	case t.Schema == nil && isArgs:
 		return pass
+	case t.Schema == nil:
+		return refuse(`{"args":[…]}`, `%s has no schema: it takes {"args":[…]} alone`, t.Path)
+	}
+	s, err := compile(t.Schema)
+	switch {
+	case err != nil:
+		return refuse("a valid "+file, "%s.d/%s", t.Path, err)
 	case isArgs:
-		// The form needs no schema, but a tool whose schema can not be read is
-		// not the tool somebody wrote.
-		if err := fits(t.Schema, nil); err != nil {
-			return refuse("a readable "+t.Path+".d/schema", "%s: %s", t.Path, err)
-		}
 		return pass
 	case t.CLIOnly:
 		return refuse(`{"args":[…]}`, `arguments: a tool of mode cli takes {"args":[…]} alone`)
-	case t.SchemaError != "":
-		return refuse("a readable "+t.Path+".d/schema", "%s", t.SchemaError)
 	}
-	if err := fits(t.Schema, q.call.Arguments); err != nil {
-		return refuse(want, "%s: %s", t.Path, err)
+	if err := fits(s, q.call.Arguments); err != nil {
+		return refuse("arguments that fit "+file, "%s", err)
 	}
 	return pass
 }
 
-// fits validates arguments against the text of a schema; without arguments it
-// only reads the schema. Both are foreign text
-// to a library that is not ours: if it panics the one call is refused, and the
-// daemon lives.
-func fits(schema []byte, args jsontext.Value) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("schema: can not be applied: %v", r)
-		}
-	}()
-	s, err := control.ParseSchema(schema)
-	if err != nil || args == nil {
-		return err
-	}
+// compile reads a schema.
+func compile(text []byte) (s *control.Schema, err error) {
+	defer contain(&err)
+	return control.ParseSchema(text)
+}
+
+// fits validates arguments.
+func fits(s *control.Schema, args jsontext.Value) (err error) {
+	defer contain(&err)
 	return s.Validate(args)
+}
+
+// contain makes an error of a panic. Schemas and arguments are foreign text to a
+// library that is not ours; if it fails the one call is refused, and the daemon
+// lives.
+func contain(err *error) {
+	if r := recover(); r != nil {
+		*err = fmt.Errorf("schema: can not be applied: %v", r)
+	}
 }

@@ -98,8 +98,8 @@ func (a *Agent) fill(l paths.Layout, root *atomicfile.Dir, b *builder, src *sour
 			return err
 		}
 	}
-	for _, p := range src.tools {
-		if err := a.copyTool(root, b, src, p); err != nil {
+	for _, t := range src.tools {
+		if err := a.copyTool(root, b, t); err != nil {
 			return err
 		}
 	}

@@ -84,21 +84,24 @@ func copyStatus(root *atomicfile.Dir, b *builder) error {
 
 // copyTool copies one tool if admission lets the agent see it. What is copied
 // is what was opened and judged.
-func (a *Agent) copyTool(root *atomicfile.Dir, b *builder, src *sources, p place) error {
-	t := a.load(root, p.dir, p.name)
-	defer t.Close()
+func (a *Agent) copyTool(root *atomicfile.Dir, b *builder, src source) error {
+	t := src.tool
+	if t == nil {
+		t = a.load(root, src.dir, src.name)
+		defer t.Close()
+	}
 	if t.Kind != admit.Regular {
 		// It was refused as it stood, or it changed just now; either way the
 		// view is right without it, and a change gives another key.
 		return nil
 	}
-	if t.print != src.prints[p.path()] {
+	if t.print != src.print {
 		return errChanged
 	}
 	if !admit.Shown(a.Facts(), t.Tool) {
 		return nil
 	}
-	rel := strings.TrimPrefix(p.path(), paths.InRoot+"/")
+	rel := strings.TrimPrefix(t.Path, paths.InRoot+"/")
 	if err := b.copy(rel, t.file, &t.stat); err != nil {
 		return err
 	}

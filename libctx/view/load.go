@@ -91,6 +91,8 @@ func openControl(l paths.Layout, root *atomicfile.Dir, rel string) (*atomicfile.
 	switch {
 	case lerr == nil && !isDir(&st):
 		return nil, errdefs.New(errdefs.Denied, "%s: is %s, not a directory", rel, kindOf(&st))
+	case errors.Is(err, unix.ELOOP):
+		return nil, errdefs.New(errdefs.Denied, "%s: is reached by a link", rel)
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, errdefs.New(errdefs.NotFound, "there is no such agent in %s", l.Root)
 	}

@@ -202,11 +202,7 @@ func (t *Tool) parse(unreadable map[string]error) error {
 	}
 	t.CLIOnly = mode == control.ModeCLI
 
-	if present, problem := fact("schema", func(b []byte) error { t.Schema = b; return nil }); problem != "" {
-		t.SchemaError = problem
-	} else if !present {
-		t.SchemaError = dir + "schema: is not there"
-	}
+	_, t.SchemaError = fact("schema", func(b []byte) error { t.Schema = b; return nil })
 	_, t.EffectError = fact("effect", func(b []byte) (err error) { t.Effect, err = control.ParseEffectFile(b); return err })
 	t.HasPolicy, t.PolicyError = fact("policy", func(b []byte) (err error) {
 		if t.Policy, err = policy.Parse(b); err != nil {

@@ -5,7 +5,6 @@ import (
 	"io/fs"
 	"sync"
 
-	"cortexfs.org/libctx/admit"
 	"cortexfs.org/libctx/atomicfile"
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/libctx/paths"
@@ -15,17 +14,8 @@ import (
 // Prepared is a directory that a sandbox sees read-only at /ctx. It stays as it
 // is until Release.
 type Prepared struct {
-	Dir   string // host path
-	tools map[string]print
-	done  func()
-}
-
-// Holds reports whether the copy in the directory is of the very files that a
-// lookup opened and admission then allowed. If it is not, something was replaced
-// in between: start again from Load.
-func (p *Prepared) Holds(t *Tool) bool {
-	have, ok := p.tools[t.Path]
-	return ok && t.Kind == admit.Regular && have == t.print
+	Dir  string // host path
+	done func()
 }
 
 // Release gives the directory up. It is removed once nobody uses it and a newer
@@ -42,11 +32,15 @@ const tries = 4
 // executable. What has not changed since the last time costs a stat for each
 // file and no copy. The caller releases it.
 //
+// A tool that was looked up and admitted before is passed in checked: what the
+// sandbox then finds at its path is a copy of the file that was opened and of
+// the texts that were read, whatever was put in their place since.
+//
 // Errors: errdefs.Denied naming the file or directory that is not trusted (the
 // prepared directories included: one that somebody else made is never used);
 // errdefs.TooBig over libctx.MaxToolFile, MaxToolDir or MaxViewBytes;
 // errdefs.NoSpace; errdefs.Busy if the sources kept changing.
-func (a *Agent) Prepare(l paths.Layout, executable bool) (*Prepared, error) {
+func (a *Agent) Prepare(l paths.Layout, executable bool, checked ...*Tool) (*Prepared, error) {
 	views.Lock()
 	defer views.Unlock()
 	root, err := atomicfile.OpenDir(l.Root)
@@ -55,7 +49,7 @@ func (a *Agent) Prepare(l paths.Layout, executable bool) (*Prepared, error) {
 	}
 	defer root.Close()
 	for range tries {
-		src, err := a.scan(l, root, executable)
+		src, err := a.scan(l, root, executable, checked)
 		if err != nil {
 			return nil, refused(a.Name, err)
 		}
@@ -66,7 +60,7 @@ func (a *Agent) Prepare(l paths.Layout, executable bool) (*Prepared, error) {
 		switch {
 		case err == nil:
 			views.use(v)
-			return &Prepared{Dir: v.dir, tools: src.prints, done: sync.OnceFunc(func() { views.release(v) })}, nil
+			return &Prepared{v.dir, sync.OnceFunc(func() { views.release(v) })}, nil
 		case !errors.Is(err, errChanged):
 			return nil, refused(a.Name, err)
 		}

@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"slices"
 	"strings"
 	"sync"
 
 	"cortexfs.org/libctx"
+	"cortexfs.org/libctx/admit"
 	"cortexfs.org/libctx/atomicfile"
 	"cortexfs.org/libctx/control"
 	"cortexfs.org/libctx/errdefs"
@@ -21,20 +23,21 @@ import (
 
 // sources is what a view would be made of, as stat alone can tell.
 type sources struct {
-	key        string           // names the view: equal for equal sources
-	tools      []place          // what a lookup of each name would hit
-	prints     map[string]print // of tools, by inside path
-	control    print            // of the agent's control files
+	key        string // names the view: equal for equal sources
+	tools      []source
+	control    print // of the agent's control files
 	executable bool
 }
 
-// place is where a tool is.
-type place struct {
-	dir  string // inside path
-	name libctx.Tool
+// source is what a lookup of one name hits.
+type source struct {
+	dir   string // inside path
+	name  libctx.Tool
+	print print
+	tool  *Tool // looked up before, or nil
 }
 
-func (p place) path() string { return p.dir + "/" + string(p.name) }
+func (s source) path() string { return s.dir + "/" + string(s.name) }
 
 // format is the layout of a prepared directory; another one gets another key.
 const format = 1
@@ -47,8 +50,8 @@ var boot = sync.OnceValue(func() string {
 })
 
 // scan looks at every file that has a say in the view, and opens none.
-func (a *Agent) scan(l paths.Layout, root *atomicfile.Dir, executable bool) (*sources, error) {
-	s := &sources{prints: map[string]print{}, executable: executable}
+func (a *Agent) scan(l paths.Layout, root *atomicfile.Dir, executable bool, checked []*Tool) (*sources, error) {
+	s := &sources{executable: executable}
 	h := sha256.New()
 	fmt.Fprintf(h, "%d %s %s %t\n", format, libctx.Version, boot(), executable)
 	// The facts themselves are in the key: they were read before this, and
@@ -76,15 +79,21 @@ func (a *Agent) scan(l paths.Layout, root *atomicfile.Dir, executable bool) (*so
 	h.Write(sum[:])
 
 	hit := map[libctx.Tool]bool{}
+	for _, t := range checked {
+		if t.Kind == admit.Regular {
+			hit[t.Name] = true
+			s.tools = append(s.tools, source{path.Dir(t.Path), t.Name, t.print, t})
+		}
+	}
 	for _, dir := range a.Path {
 		err := a.within(root, dir, func(d *atomicfile.Dir) error { return s.scanDir(d, dir, hit) })
 		if err != nil && !passedOver(err) {
 			return nil, errdefs.New(errdefs.KindOf(err), "%s: %w", dir, bare(err))
 		}
 	}
-	for _, p := range s.tools {
-		print := s.prints[p.path()]
-		fmt.Fprintf(h, "%s %x\n", p.path(), print)
+	slices.SortFunc(s.tools, func(x, y source) int { return strings.Compare(x.path(), y.path()) })
+	for _, t := range s.tools {
+		fmt.Fprintf(h, "%s %x\n", t.path(), t.print)
 	}
 	s.key = hex.EncodeToString(h.Sum(nil)[:16])
 	return s, nil
@@ -138,9 +147,7 @@ func (s *sources) scanDir(d *atomicfile.Dir, dir string, hit map[libctx.Tool]boo
 			more, _ := list(d, e.name+".d", shown)
 			seen = append(seen, more...)
 		}
-		p := place{dir, libctx.Tool(e.name)}
-		s.tools = append(s.tools, p)
-		s.prints[p.path()] = fingerprint(seen)
+		s.tools = append(s.tools, source{dir, libctx.Tool(e.name), fingerprint(seen), nil})
 	}
 	return nil
 }

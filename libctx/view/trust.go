@@ -93,6 +93,8 @@ func blame(d *atomicfile.Dir, rel, name string, err error) error {
 	switch {
 	case lerr == nil && !isRegular(&st):
 		return notRegular(name, &st)
+	case errors.Is(err, unix.ELOOP):
+		return distrust(errdefs.New(errdefs.Denied, "%s: is reached by a link", name))
 	case errors.Is(err, fs.ErrNotExist):
 		return errdefs.New(errdefs.NotFound, "%s: is not there", name)
 	}
