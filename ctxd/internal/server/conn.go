@@ -18,6 +18,10 @@ import (
 // client to take what is written already.
 const lastWords = 2 * time.Second
 
+// lastGlance is the same for what the client may have sent already, when the
+// whole process is about to end.
+const lastGlance = 50 * time.Millisecond
+
 // conn is one client. Its reader is the goroutine of serve, its writer drains
 // the outbox; streams are the runs and replays it still gets frames of.
 type conn struct {
@@ -118,14 +122,18 @@ func (c *conn) serve(ctx context.Context, handle func(context.Context, *conn, []
 	c.sock.SetWriteDeadline(time.Now().Add(lastWords))
 	writer.Wait()
 	c.leave()
-	c.linger()
+	patience := lastWords
+	if ctx.Err() != nil {
+		patience = lastGlance
+	}
+	c.linger(patience)
 }
 
 // linger closes the connection so that the client reads what was written and
 // then a clean end: closing over unread input would reset it.
-func (c *conn) linger() {
+func (c *conn) linger(patience time.Duration) {
 	c.sock.CloseWrite()
-	c.sock.SetReadDeadline(time.Now().Add(lastWords))
+	c.sock.SetReadDeadline(time.Now().Add(patience))
 	io.Copy(io.Discard, c.sock)
 	c.sock.Close()
 }
