@@ -133,30 +133,56 @@ func (l Layout) Protected() []string { return []string{l.Root, l.Runtime, l.Conf
 
 // Paths below the tree.
 
-func (l Layout) Agents() string                  { return filepath.Join(l.Root, "agent") }
-func (l Layout) Agent(a libctx.Agent) string     { return filepath.Join(l.Root, "agent", string(a)) }
-func (l Layout) Control(a libctx.Agent) string   { return l.Agent(a) + ".d" }
+// Agents is the directory of all agents.
+func (l Layout) Agents() string { return filepath.Join(l.Root, "agent") }
+
+// Agent is the object of an agent: its executable.
+func (l Layout) Agent(a libctx.Agent) string { return filepath.Join(l.Root, "agent", string(a)) }
+
+// Control is the directory of an agent's control files.
+func (l Layout) Control(a libctx.Agent) string { return l.Agent(a) + ".d" }
+
+// AgentLink is where clients find an agent's socket: a link to Socket.
 func (l Layout) AgentLink(a libctx.Agent) string { return l.Agent(a) + ".sock" }
-func (l Layout) Tools() string                   { return filepath.Join(l.Root, "tool") }
-func (l Layout) Bin(name string) string          { return filepath.Join(l.Root, "bin", name) }
+
+// Tools is the directory of the tools everybody may find.
+func (l Layout) Tools() string { return filepath.Join(l.Root, "tool") }
+
+// Bin is a program of the suite as the tree names it.
+func (l Layout) Bin(name string) string { return filepath.Join(l.Root, "bin", name) }
+
+// Home is what belongs to one user in the tree.
 func (l Layout) Home(uid uint32) string {
 	return filepath.Join(l.Root, "home", strconv.FormatUint(uint64(uid), 10))
 }
+
+// AgentHome is the home of an agent of that owner; /home/agent in its sandboxes.
 func (l Layout) AgentHome(uid uint32, a libctx.Agent) string {
 	return filepath.Join(l.Home(uid), "agent", string(a))
 }
+
+// Sessions is the directory of an agent's private sessions.
 func (l Layout) Sessions(uid uint32, a libctx.Agent) string {
 	return filepath.Join(l.AgentHome(uid, a), "session")
 }
 
 // Paths below the runtime directory.
 
+// Sockets is the directory of the agents' sockets.
 func (l Layout) Sockets() string { return filepath.Join(l.Runtime, "agent") }
+
+// Socket is where an agent's server listens.
 func (l Layout) Socket(a libctx.Agent) string {
 	return filepath.Join(l.Runtime, "agent", string(a)+".sock")
 }
-func (l Layout) ServeLog() string  { return filepath.Join(l.Runtime, "ctxd.log") }
+
+// ServeLog is the log of an activator that was started in the background.
+func (l Layout) ServeLog() string { return filepath.Join(l.Runtime, "ctxd.log") }
+
+// ServeLock is held by the activator of the tree as long as it runs.
 func (l Layout) ServeLock() string { return filepath.Join(l.Locks, "serve") }
+
+// StartLock is held by whoever is just starting the activator.
 func (l Layout) StartLock() string { return filepath.Join(l.Locks, "start") }
 
 // View is the directory of an agent's prepared views.
