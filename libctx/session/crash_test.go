@@ -56,7 +56,7 @@ func checkFiles(t failer, p Place, s *Session, acknowledged []byte, settled bool
 		t.Fatalf("acknowledged records are gone:\n%s\nnow\n%s", acknowledged, ledger)
 	}
 	st := newState()
-	if err := scan(bytes.NewReader(ledger), st, int64(len(ledger))); err != nil {
+	if err := scan(bytes.NewReader(ledger), st, int64(len(ledger)), nil); err != nil {
 		t.Fatalf("%v", err)
 	}
 	want, err := freshFold(ledger)

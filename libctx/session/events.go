@@ -4,41 +4,116 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
-	"hash/crc32"
 	"io"
 	"os"
 
 	"cortexfs.org/libctx/errdefs"
 )
 
-// mendEvents makes the event log agree with the ledger. What an index vouches
-// for is kept; the rest is derived and compared, and where the log differs or
-// ends it is cut and written again.
-func (s *Session) mendEvents(x *index) error {
-	f := s.events.Load()
-	now, err := statOf(int(f.Fd()))
-	if err != nil {
-		return err
+// eventLog is an event log beside the ledger it belongs to, while a session is
+// opened. What an index vouches for is kept; the rest is derived and compared,
+// and where the log differs or ends it is cut and written again. While the
+// ledger is still being read for the first time nothing is changed.
+type eventLog struct {
+	f    *os.File
+	size int64         // of the file
+	base *state        // of the ledger where the comparison begins
+	old  *bufio.Reader // what the file holds behind end
+	end  int64         // of what agrees or was written
+	crc  uint32        // of the bytes before end
+
+	differs bool   // the file is not what it ought to be behind end
+	writing bool   // the file was cut at end
+	buf     []byte // written, not yet flushed
+
+	first struct { // end and crc where the comparison began
+		end int64
+		crc uint32
 	}
-	var base state
+	behind bool // the ledger is scanned from a later place than base
+}
+
+// openLog finds where the comparison has to begin: at the end of what the index
+// knows, or at the first record.
+func (s *Session) openLog(x *index) (*eventLog, error) {
+	g := &eventLog{f: s.events.Load(), base: newState(), behind: x != nil}
+	now, err := statOf(int(g.f.Fd()))
+	if err != nil {
+		return nil, errdefs.New(errdefs.IO, "stat %s: %w", eventsFile, err)
+	}
+	g.size = now.size
 	if x != nil && x.events.size <= now.size {
 		same := x.events == now
 		if !same {
-			crc, err := checksum(f, x.events.size)
+			crc, err := checksum(g.f, x.events.size)
 			if err != nil {
-				return err
+				return nil, err
 			}
 			same = crc == x.eventsCRC
 		}
 		if same {
-			base = state{seq: x.state.seq, size: x.state.size, fold: x.state.fold.clone()}
-			s.eventsCRC = x.eventsCRC
-			s.eventsEnd.Store(x.events.size)
+			g.base, g.behind = x.state.prefix(), false
+			g.end, g.crc = x.events.size, x.eventsCRC
 		}
 	}
-	m := mender{f: f, old: bufio.NewReaderSize(io.NewSectionReader(f, s.eventsEnd.Load(), now.size-s.eventsEnd.Load()), 64<<10),
-		end: s.eventsEnd.Load(), crc: s.eventsCRC}
-	lines := newLineReader(s.ledger, base.size, s.st.size, base.seq+1)
+	g.first.end, g.first.crc = g.end, g.crc
+	g.rewind()
+	return g, nil
+}
+
+// rewind goes back to where the comparison began.
+func (g *eventLog) rewind() {
+	g.end, g.crc, g.differs = g.first.end, g.first.crc, false
+	g.old = bufio.NewReaderSize(io.NewSectionReader(g.f, g.end, g.size-g.end), 64<<10)
+}
+
+// watch compares the log while the ledger is scanned into st; nil if the scan
+// begins behind the place where the comparison has to.
+func (g *eventLog) watch(st *state) func([]byte, *brief) error {
+	if g.behind {
+		g.differs = true
+		return nil
+	}
+	return func(text []byte, b *brief) error {
+		if g.differs {
+			return nil
+		}
+		events, err := st.fold.frames(text, b)
+		if err != nil {
+			return err
+		}
+		for _, e := range events {
+			if !g.agrees(e.Line) {
+				g.differs = true
+				return nil
+			}
+		}
+		return nil
+	}
+}
+
+// agrees reads the next line of the log, and reports whether it is this one.
+func (g *eventLog) agrees(line []byte) bool {
+	have := make([]byte, len(line))
+	if _, err := io.ReadFull(g.old, have); err != nil || !bytes.Equal(have, line) {
+		return false
+	}
+	g.end += int64(len(line))
+	g.crc = update(g.crc, line)
+	return true
+}
+
+// mend makes the log what the first size bytes of the ledger, which have been
+// scanned, say it is.
+func (g *eventLog) mend(ledger *os.File, size int64) error {
+	if !g.differs {
+		if g.size > g.end {
+			return g.cut()
+		}
+		return nil
+	}
+	g.rewind()
+	lines := newLineReader(ledger, g.base.size, size, g.base.seq+1)
 	for {
 		l, err := lines.read()
 		if errors.Is(err, io.EOF) {
@@ -47,76 +122,57 @@ func (s *Session) mendEvents(x *index) error {
 		if err != nil {
 			return errdefs.New(errdefs.IO, "read %s: %w", ledgerFile, err)
 		}
-		events, err := base.fold.Next(l.text)
+		events, err := g.base.fold.Next(l.text)
 		if err != nil {
 			return damaged(l, err)
 		}
 		for _, e := range events {
-			if err := m.put(e.Line); err != nil {
+			if err := g.put(e.Line); err != nil {
 				return err
 			}
 		}
 	}
-	if err := m.finish(now.size); err != nil {
-		return err
+	if !g.writing && g.size > g.end {
+		return g.cut()
 	}
-	s.eventsEnd.Store(m.end)
-	s.eventsCRC = m.crc
+	return g.flush()
+}
+
+// put says that line comes next, and writes it if it is not there.
+func (g *eventLog) put(line []byte) error {
+	if !g.writing && g.agrees(line) {
+		return nil
+	}
+	if !g.writing {
+		if err := g.cut(); err != nil {
+			return err
+		}
+		g.writing = true
+	}
+	g.end += int64(len(line))
+	g.crc = update(g.crc, line)
+	if g.buf = append(g.buf, line...); len(g.buf) < 1<<20 {
+		return nil
+	}
+	return g.flush()
+}
+
+// cut takes away what is behind end.
+func (g *eventLog) cut() error {
+	if err := g.f.Truncate(g.end); err != nil {
+		return errdefs.New(errdefs.KindOf(err), "%s: %w", eventsFile, err)
+	}
 	return nil
 }
 
-// mender walks an event log beside the frames that it ought to hold. It changes
-// the file at the first difference and not before.
-type mender struct {
-	f       *os.File
-	old     *bufio.Reader // what the file holds behind end
-	end     int64         // of what agrees or was written
-	crc     uint32        // of the bytes before end
-	buf     []byte        // written, not yet flushed
-	writing bool
-}
-
-// put says that line comes next.
-func (m *mender) put(line []byte) error {
-	if !m.writing {
-		have := make([]byte, len(line))
-		if _, err := io.ReadFull(m.old, have); err != nil || !bytes.Equal(have, line) {
-			if err := m.f.Truncate(m.end); err != nil {
-				return errdefs.New(errdefs.KindOf(err), "%s: %w", eventsFile, err)
-			}
-			m.writing = true
-		}
-	}
-	m.end += int64(len(line))
-	m.crc = crc32.Update(m.crc, castagnoli, line)
-	if !m.writing {
+func (g *eventLog) flush() error {
+	if len(g.buf) == 0 {
 		return nil
 	}
-	m.buf = append(m.buf, line...)
-	if len(m.buf) < 1<<20 {
-		return nil
-	}
-	return m.flush()
-}
-
-func (m *mender) flush() error {
-	_, err := m.f.Write(m.buf)
-	m.buf = m.buf[:0]
+	_, err := g.f.Write(g.buf)
+	g.buf = g.buf[:0]
 	if err != nil {
 		return errdefs.New(errdefs.KindOf(err), "write %s: %w", eventsFile, err)
-	}
-	return nil
-}
-
-// finish says that nothing comes next; size is what the file held at first.
-func (m *mender) finish(size int64) error {
-	if m.writing {
-		return m.flush()
-	}
-	if size > m.end {
-		if err := m.f.Truncate(m.end); err != nil {
-			return errdefs.New(errdefs.KindOf(err), "%s: %w", eventsFile, err)
-		}
 	}
 	return nil
 }

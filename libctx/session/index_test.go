@@ -145,7 +145,11 @@ func TestIndexTrust(t *testing.T) {
 			if b := []byte(read(t, p.dir("default")+"/"+indexFile)); len(b) > 0 {
 				x, _ = decodeIndex(b)
 			}
-			st, used, err := loadLedger(f, int64(len(ledger)), x)
+			used, err := trusted(f, int64(len(ledger)), x)
+			if err != nil {
+				t.Fatal(err)
+			}
+			st, err := loadLedger(f, int64(len(ledger)), x)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -153,7 +157,7 @@ func TestIndexTrust(t *testing.T) {
 				t.Errorf("index used: %v", used != nil)
 			}
 			full := newState()
-			if err := scan(f, full, int64(len(ledger))); err != nil {
+			if err := scan(f, full, int64(len(ledger)), nil); err != nil {
 				t.Fatal(err)
 			}
 			if a, b := (&index{state: st}).encode(), (&index{state: full}).encode(); !bytes.Equal(a, b) {

@@ -39,31 +39,36 @@ func damaged(l line, err error) error {
 }
 
 // loadLedger derives the state of the first size bytes of a ledger, which end
-// in a whole line. With an index it reads only what came after, if the index
-// belongs to the file. base is the state the scan began from: what the index
-// had, or an empty one.
-func loadLedger(f *os.File, size int64, x *index) (st *state, trusted *index, err error) {
-	if x != nil {
-		ok, err := x.covers(f, size)
-		if err != nil {
-			return nil, nil, err
-		}
-		if !ok {
-			x = nil
-		}
+// in a whole line. With an index that belongs to the file it reads only what
+// came after.
+func loadLedger(f *os.File, size int64, x *index) (*state, error) {
+	x, err := trusted(f, size, x)
+	if err != nil {
+		return nil, err
 	}
-	st = newState()
-	if x != nil {
-		st = x.state
-		if st.size == size {
-			return st, x, nil
-		}
-		kept := *x
-		kept.state = st.prefix()
-		x = &kept
+	st := x.begin()
+	return st, scan(f, st, size, nil)
+}
+
+// trusted returns the index if it belongs to the ledger, else nil.
+func trusted(f *os.File, size int64, x *index) (*index, error) {
+	if x == nil {
+		return nil, nil
 	}
-	err = scan(f, st, size)
-	return st, x, err
+	ok, err := x.covers(f, size)
+	if err != nil || !ok {
+		return nil, err
+	}
+	return x, nil
+}
+
+// begin is the state that a scan goes on from: that of the index, which is the
+// scan's from then on, or an empty one.
+func (x *index) begin() *state {
+	if x == nil {
+		return newState()
+	}
+	return x.state
 }
 
 // prefix copies what the fold of a later part of the ledger begins from.
@@ -71,8 +76,9 @@ func (st *state) prefix() *state {
 	return &state{seq: st.seq, size: st.size, fold: st.fold.clone()}
 }
 
-// scan applies the records between the end of the state and size.
-func scan(f io.ReaderAt, st *state, size int64) error {
+// scan applies the records between the end of the state and size. Before each
+// is applied, watch sees it, if there is one.
+func scan(f io.ReaderAt, st *state, size int64, watch func(text []byte, b *brief) error) error {
 	lines := newLineReader(f, st.size, size, st.seq+1)
 	for {
 		l, err := lines.read()
@@ -86,6 +92,12 @@ func scan(f io.ReaderAt, st *state, size int64) error {
 			return damaged(l, fmt.Errorf("is longer than the limit of %d bytes", libctx.MaxRecord))
 		}
 		b, err := decodeBrief(l.text)
+		if err == nil {
+			err = st.fits(b)
+		}
+		if err == nil && watch != nil {
+			err = watch(l.text, b)
+		}
 		if err == nil {
 			err = st.take(l.text, b)
 		}

@@ -93,8 +93,18 @@ func (s *Session) load() error {
 	if err != nil {
 		return err
 	}
-	st, trusted, err := loadLedger(s.ledger, end, x)
+	if x, err = trusted(s.ledger, end, x); err != nil {
+		return err
+	}
+	if x != nil {
+		s.stale = x.ledger
+	}
+	log, err := s.openLog(x)
 	if err != nil {
+		return err
+	}
+	st := x.begin()
+	if err := scan(s.ledger, st, end, log.watch(st)); err != nil {
 		return err
 	}
 	if end < fi.Size() {
@@ -103,12 +113,11 @@ func (s *Session) load() error {
 		}
 	}
 	s.st = st
-	if trusted != nil {
-		s.stale = trusted.ledger
-	}
-	if err := s.mendEvents(trusted); err != nil {
+	if err := log.mend(s.ledger, st.size); err != nil {
 		return err
 	}
+	s.eventsCRC = log.crc
+	s.eventsEnd.Store(log.end)
 	return s.settle()
 }
 

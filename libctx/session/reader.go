@@ -82,7 +82,7 @@ func (r *Reader) load(p Place, x *index) error {
 		return err
 	}
 	r.torn = length - r.size
-	if r.st, _, err = loadLedger(r.f, r.size, x); err != nil {
+	if r.st, err = loadLedger(r.f, r.size, x); err != nil {
 		return r.survey()
 	}
 	return nil

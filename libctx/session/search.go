@@ -59,11 +59,12 @@ func searchBack(f io.ReaderAt, size int64, id libctx.Event) (int64, error) {
 		if _, err := f.ReadAt(part, from); err != nil {
 			return 0, errdefs.New(errdefs.IO, "read %s: %w", eventsFile, err)
 		}
-		for at := len(part); ; {
-			at = bytes.LastIndex(part[:at], needle)
-			if at < 0 {
+		for at := 0; ; at += len(needle) {
+			i := bytes.Index(part[at:], needle)
+			if i < 0 {
 				break
 			}
+			at += i
 			start, ok, err := headStart(f, from+int64(at))
 			if err != nil {
 				return 0, err

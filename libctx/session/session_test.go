@@ -24,8 +24,10 @@ func place(t testing.TB) Place {
 
 func placeIn(dir string) Place {
 	root := filepath.Join(dir, "tree")
-	if err := os.MkdirAll(root, 0o755); err != nil {
-		panic(err)
+	for _, d := range []string{root, filepath.Join(dir, "run")} {
+		if err := os.MkdirAll(d, 0o755); err != nil {
+			panic(err)
+		}
 	}
 	return Place{
 		Layout: paths.Layout{Root: root, Runtime: filepath.Join(dir, "run"), Locks: filepath.Join(dir, "run", "lock")},
@@ -178,7 +180,7 @@ func TestRunOnDisk(t *testing.T) {
 {"seq":4,"ts":"2026-11-30T12:00:00.000Z","type":"fact","run":"01J00000000000000000000000","payload":"sha256:hello","frame":{"type":"start","session":"default","agent":"coder","client_id":"msg-1","op":"send","scope":"private","cwd":"/workspace","workspace":"/home/a/src"}}
 {"seq":5,"ts":"2026-11-30T12:00:00.000Z","type":"entry","id":"e2","parent":"e1","run":"01J00000000000000000000000","kind":"message","role":"assistant","content":[{"type":"text","text":"reading"},{"type":"tool_call","call":"call-1","name":"fs.read","arguments":{"path":"README.md"}}]}
 {"seq":6,"ts":"2026-11-30T12:00:00.000Z","type":"usage","run":"01J00000000000000000000000","kind":"assistant","model":"openai/x","input":10,"cache_read":0,"cache_write":0,"output":2,"cost_picodollars":1200}
-{"seq":7,"ts":"2026-11-30T12:00:00.000Z","type":"entry","id":"e3","parent":"e2","run":"01J00000000000000000000000","kind":"message","role":"tool","content":[{"type":"tool_result","text":"no","call":"call-1","status":"error","exit_code":3,"duration_ms":4}]}
+{"seq":7,"ts":"2026-11-30T12:00:00.000Z","type":"entry","id":"e3","parent":"e2","run":"01J00000000000000000000000","kind":"message","role":"tool","content":[{"type":"tool_result","call":"call-1","status":"error","text":"no","exit_code":3,"duration_ms":4}]}
 {"seq":8,"ts":"2026-11-30T12:00:00.000Z","type":"entry","id":"e4","parent":"e3","run":"01J00000000000000000000000","kind":"message","role":"assistant","content":[{"type":"text","text":"Hello"}]}
 {"seq":9,"ts":"2026-11-30T12:00:00.000Z","type":"checkpoint","run":"01J00000000000000000000000","outcome":"completed","head":"e4","usage":{"input":10,"cache_read":0,"cache_write":0,"output":2},"cost_picodollars":1200}
 `
