@@ -49,7 +49,7 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 				func(c *cli.Context) error { return daemon.Serve(c.Context, o) }),
 		},
 	}
-	err := app.RunContext(ctx, args)
+	err := app.RunContext(ctx, append([]string{"ctxd"}, arrange(args[1:])...))
 	if err == nil {
 		return 0
 	}

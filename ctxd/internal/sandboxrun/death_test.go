@@ -462,3 +462,43 @@ func TestLauncherKilledAtTheGate(t *testing.T) {
 		t.Errorf("the payload ran: the workspace holds\n%s", after)
 	}
 }
+
+func TestReaper(t *testing.T) {
+	// Orphans of this process's descendants become its children, as they do
+	// those of a daemon that is pid 1 of a container.
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
+	w := newWorld(t)
+	for range 10 {
+		w.sh("setsid sleep 1000 & setsid sleep 1000 &")
+	}
+	// A child of our own is not collected by accident.
+	own := exec.Command("/bin/sh", "-c", "exit 5")
+	if err := own.Start(); err != nil {
+		t.Fatal(err)
+	}
+	w.sh("true")
+	own.Wait()
+	if code := own.ProcessState.ExitCode(); code != 5 {
+		t.Errorf("exit %d", code)
+	}
+	if left, err := procid.Children(os.Getpid()); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v %v", left, err)
+	}
+}
+
+func TestInitKilled(t *testing.T) {
+	w := newWorld(t)
+	ready := w.fifo("ready")
+	ended, ids := w.background(context.Background(), w.spec("/bin/sh", "-c", "echo up >ready; sleep 1000"))
+	id := <-ids
+	w.hear(ready)
+	if err := syscall.Kill(id.PID, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if o := <-ended; o.err != nil || o.ExitCode != 128+9 {
+		t.Errorf("%+v", o)
+	}
+}

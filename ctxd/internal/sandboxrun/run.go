@@ -198,14 +198,14 @@ func interrupted(ctx context.Context) error {
 // the launch takes too long.
 func untilDone(ctx context.Context, f *os.File, fn func() error) error {
 	f.SetReadDeadline(time.Now().Add(libctx.SandboxStart))
-	interrupted := make(chan struct{})
+	expired := make(chan struct{})
 	disarm := context.AfterFunc(ctx, func() {
-		defer close(interrupted)
+		defer close(expired)
 		f.SetReadDeadline(time.Now())
 	})
 	err := fn()
 	if !disarm() {
-		<-interrupted
+		<-expired
 	}
 	f.SetReadDeadline(time.Time{})
 	return err

@@ -20,6 +20,7 @@ import (
 	"cortexfs.org/libctx/log"
 	"cortexfs.org/libctx/procid"
 	"cortexfs.org/libctx/sandbox"
+	"cortexfs.org/libctx/seccomp"
 )
 
 // Config is what a Launcher needs to know of the host.
@@ -48,7 +49,7 @@ type Result struct {
 type Launcher struct {
 	bwrap, entry string
 	host         sandbox.Host
-	filter       []byte // sandbox.Filter
+	filter       []byte // seccomp.Filter
 	log          *log.Logger
 	starts       chan start // to the one goroutine that starts processes
 
@@ -75,7 +76,7 @@ func New(cfg Config) (*Launcher, error) {
 	if err := checkEntry(cfg.Entry); err != nil {
 		return nil, err
 	}
-	if l.filter, err = sandbox.Filter(); err != nil {
+	if l.filter, err = seccomp.Filter(); err != nil {
 		return nil, err
 	}
 	l.host = probeHost()
