@@ -94,7 +94,7 @@ const (
 	SandboxShmBytes  = 64 << 20         // bytes of memory behind /dev/shm
 	SandboxRunBytes  = 16 << 20         // bytes of memory behind /run
 	SandboxRootBytes = 16 << 20         // bytes of memory behind /, which ends read-only
-	SandboxStart     = 10 * time.Second // from the start of bwrap until the payload runs
+	SandboxStart     = 30 * time.Second // from the start of bwrap until the payload runs
 	MaxSandboxPipe   = 64 << 10         // bytes read of what bwrap and the entry step say
 )
 

@@ -38,7 +38,7 @@ type Root struct {
 type FDs struct {
 	Status  int    // bwrap writes its status records here
 	Block   int    // bwrap waits until a byte can be read here
-	Seccomp int    // holds Filter
+	Seccomp int    // holds the system call filter (package seccomp)
 	Token   int    // the entry step reads its permission to go on here
 	Report  int    // the entry step tells here how far it came
 	Files   []File // contents of small files

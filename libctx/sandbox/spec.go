@@ -1,7 +1,6 @@
 // Package sandbox is the sandbox recipe as data: what a program may see and
-// use (Spec), turned into bubblewrap's arguments (Args), the command line of
-// the first step inside (Entry) and the system call filter (Filter). Nothing
-// here touches the system, so that every argument can be compared with a golden
+// use (Spec), turned into bubblewrap's arguments (Args) and the command line of
+// the first step inside (Entry). Nothing here touches the system, so that every argument can be compared with a golden
 // file; docs/reference/sandbox.md describes the result.
 package sandbox
 

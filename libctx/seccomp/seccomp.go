@@ -1,18 +1,22 @@
-package sandbox
+// Package seccomp is the system call filter of every sandbox, as data for
+// bubblewrap's --seccomp. It stands apart from package sandbox because its
+// tables cost time at the start of every program that holds them, and the first
+// step inside a sandbox must not pay for it.
+package seccomp
 
 import (
 	"encoding/binary"
 
 	"cortexfs.org/libctx/errdefs"
-	seccomp "github.com/elastic/go-seccomp-bpf"
+	bpfseccomp "github.com/elastic/go-seccomp-bpf"
 	"github.com/elastic/go-seccomp-bpf/arch"
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 )
 
 // refused are system calls no tool needs: they administer the machine, look
-// into other processes' memory or the kernel, or reach interfaces that have
-// often had holes. Names that an architecture does not have are left out there.
+// into its kernel, or reach interfaces that have often had holes. Names that an
+// architecture does not have are left out there.
 var refused = []string{
 	// Mounts. The payload has no rights for them; this keeps their code away.
 	"mount", "umount", "umount2", "pivot_root", "chroot",
@@ -71,19 +75,19 @@ func filter() ([]bpf.Instruction, error) {
 		}
 		return known
 	}
-	makesNamespace := seccomp.ArgumentConditions{{Argument: 0, Operation: seccomp.BitsSet, Value: namespaces}}
-	policy := seccomp.Policy{
-		DefaultAction: seccomp.ActionAllow,
-		Syscalls: []seccomp.SyscallGroup{
+	makesNamespace := bpfseccomp.ArgumentConditions{{Argument: 0, Operation: bpfseccomp.BitsSet, Value: namespaces}}
+	policy := bpfseccomp.Policy{
+		DefaultAction: bpfseccomp.ActionAllow,
+		Syscalls: []bpfseccomp.SyscallGroup{
 			// Its flags lie in memory, where no filter can look; without it the
 			// C library uses clone.
 			{Names: have("clone3"), Action: fail(unix.ENOSYS)},
 			{
 				Names: have(refused...),
-				NamesWithCondtions: []seccomp.NameWithConditions{
+				NamesWithCondtions: []bpfseccomp.NameWithConditions{
 					{Name: "clone", Conditions: makesNamespace},
-					{Name: "unshare", Conditions: seccomp.ArgumentConditions{
-						{Argument: 0, Operation: seccomp.BitsSet, Value: namespaces | unix.CLONE_NEWTIME},
+					{Name: "unshare", Conditions: bpfseccomp.ArgumentConditions{
+						{Argument: 0, Operation: bpfseccomp.BitsSet, Value: namespaces | unix.CLONE_NEWTIME},
 					}},
 				},
 				Action: fail(unix.EPERM),
@@ -110,8 +114,8 @@ func filter() ([]bpf.Instruction, error) {
 	return append(code, calls...), nil
 }
 
-func fail(errno unix.Errno) seccomp.Action {
-	return seccomp.ActionErrno | seccomp.Action(errno)
+func fail(errno unix.Errno) bpfseccomp.Action {
+	return bpfseccomp.ActionErrno | bpfseccomp.Action(errno)
 }
 
 // Offsets in the data a filter looks at.
@@ -142,7 +146,7 @@ func unless(nr uint32, arg uint32, only bool, errno unix.Errno, values ...uint32
 		code = append(code, bpf.JumpIf{Cond: bpf.JumpEqual, Val: v, SkipTrue: skip})
 	}
 	refuse := bpf.RetConstant{Val: uint32(fail(errno))}
-	allow := bpf.RetConstant{Val: uint32(seccomp.ActionAllow)}
+	allow := bpf.RetConstant{Val: uint32(bpfseccomp.ActionAllow)}
 	if only {
 		return append(code, refuse, allow)
 	}
