@@ -37,14 +37,27 @@ type Options struct {
 // idleDefault is how long an activated agent stays without connection and run.
 const idleDefault = time.Minute
 
-// harden makes the process safe to start others from: nothing it creates is
-// readable by others, and no descriptor it inherited goes further.
-func harden() error {
+// prepare makes the process safe to start others from (nothing it creates is
+// readable by others, no descriptor it inherited goes further), then finds the
+// tree and its runtime directory. Passed sockets must have been taken before.
+func prepare(o Options) (*log.Logger, paths.Layout, error) {
+	none := paths.Layout{}
 	unix.Umask(0o077)
 	if err := unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC); err != nil {
-		return errdefs.New(errdefs.Internal, "close descriptors on exec: %w", err)
+		return nil, none, errdefs.New(errdefs.Internal, "close descriptors on exec: %w", err)
 	}
-	return nil
+	logger, err := log.New(os.Stderr, o.Level)
+	if err != nil {
+		return nil, none, err
+	}
+	layout, err := paths.Find(config.Env(o.Root))
+	if err != nil {
+		return nil, none, err
+	}
+	if !paths.IsTree(layout.Root) {
+		return nil, none, errdefs.New(errdefs.NotFound, "%s is not a tree", layout.Root).WithHint("ctx init makes one")
+	}
+	return logger, layout, rundir.Ensure(layout)
 }
 
 // Agent serves one agent until the context ends, a client stops it, or it was
@@ -58,24 +71,11 @@ func Agent(ctx context.Context, name string, o Options) error {
 	if err != nil {
 		return err
 	}
-	if err := harden(); err != nil {
-		return err
-	}
-	logger, err := log.New(os.Stderr, o.Level)
+	logger, layout, err := prepare(o)
 	if err != nil {
 		return err
 	}
 	logger = logger.With("agent", string(agent))
-	layout, err := paths.Find(config.Env(o.Root))
-	if err != nil {
-		return err
-	}
-	if !paths.IsTree(layout.Root) {
-		return errdefs.New(errdefs.NotFound, "%s is not a tree", layout.Root).WithHint("ctx init makes one")
-	}
-	if err := rundir.Ensure(layout); err != nil {
-		return err
-	}
 	owner, refused := ownerOf(layout, agent)
 	if errdefs.Is(refused, errdefs.NotFound) && passed == nil {
 		return refused

@@ -8,9 +8,6 @@ import (
 	"cortexfs.org/ctxd/internal/config"
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/errdefs"
-	"cortexfs.org/libctx/log"
-	"cortexfs.org/libctx/paths"
-	"cortexfs.org/libctx/rundir"
 	"cortexfs.org/libctx/unixsock"
 	"github.com/coreos/go-systemd/v22/daemon"
 	"golang.org/x/sys/unix"
@@ -20,21 +17,8 @@ import (
 // on its first connection. It ends with the context; another one for the same
 // tree is errdefs.Exists.
 func Serve(ctx context.Context, o Options) error {
-	if err := harden(); err != nil {
-		return err
-	}
-	logger, err := log.New(os.Stderr, o.Level)
+	logger, layout, err := prepare(o)
 	if err != nil {
-		return err
-	}
-	layout, err := paths.Find(config.Env(o.Root))
-	if err != nil {
-		return err
-	}
-	if !paths.IsTree(layout.Root) {
-		return errdefs.New(errdefs.NotFound, "%s is not a tree", layout.Root).WithHint("ctx init makes one")
-	}
-	if err := rundir.Ensure(layout); err != nil {
 		return err
 	}
 	lock, err := os.OpenFile(layout.ServeLock(), os.O_RDWR|os.O_CREATE|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0o600)

@@ -114,7 +114,7 @@ func (l *Live) follow(c Client, offset int64, run libctx.Run, end bool) error {
 	if err != nil {
 		return err
 	}
-	if err := l.hub.engage(l); err != nil {
+	if err := l.hub.engage(l, &l.hub.followers); err != nil {
 		release()
 		return err
 	}

@@ -89,7 +89,7 @@ func (h *Hub) acquire(name libctx.Session) (*Live, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closing {
-		return nil, errdefs.New(errdefs.Busy, "the agent is ending; try again")
+		return nil, errEnding
 	}
 	l := h.lives[name]
 	if l == nil {
@@ -106,7 +106,7 @@ func (h *Hub) acquireTemp(name libctx.Session, c Client) (*Live, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closing {
-		return nil, errdefs.New(errdefs.Busy, "the agent is ending; try again")
+		return nil, errEnding
 	}
 	key := tempKey{c, name}
 	l := h.temps[key]
@@ -126,21 +126,25 @@ func (h *Hub) acquireTemp(name libctx.Session, c Client) (*Live, error) {
 	return l, nil
 }
 
-// enlist takes a reference for a run that is accepted, and counts it. Once the
-// hub is closing nothing is accepted any more.
-func (h *Hub) enlist(l *Live) error {
+// engage takes a reference for work that is counted in wg: a run, or a
+// follower. Once the hub is closing nothing is taken up any more.
+func (h *Hub) engage(l *Live, wg *sync.WaitGroup) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closing {
-		return errdefs.New(errdefs.Busy, "the agent is ending; try again")
+		return errEnding
 	}
 	l.refs++
-	h.busy++
-	h.runs.Add(1)
+	wg.Add(1)
+	if wg == &h.runs {
+		h.busy++
+	}
 	return nil
 }
 
-// delist undoes enlist when the run is over.
+var errEnding = errdefs.New(errdefs.Busy, "the agent is ending; try again")
+
+// delist undoes engage of a run that is over.
 func (h *Hub) delist(l *Live) {
 	l.release()
 	h.mu.Lock()
@@ -153,18 +157,7 @@ func (h *Hub) delist(l *Live) {
 	h.runs.Done()
 }
 
-// engage takes a reference for a follower; disengage gives it back.
-func (h *Hub) engage(l *Live) error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.closing {
-		return errdefs.New(errdefs.Busy, "the agent is ending; try again")
-	}
-	l.refs++
-	h.followers.Add(1)
-	return nil
-}
-
+// disengage undoes engage of a follower.
 func (h *Hub) disengage(l *Live) {
 	l.release()
 	h.followers.Done()

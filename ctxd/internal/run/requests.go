@@ -82,7 +82,7 @@ func (l *Live) accept(c Client, r *Run) error {
 	if err := l.watch(r.ID, c); err != nil {
 		return err
 	}
-	if err := l.hub.enlist(l); err != nil {
+	if err := l.hub.engage(l, &l.hub.runs); err != nil {
 		l.unwatch(r.ID)
 		return err
 	}
