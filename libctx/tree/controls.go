@@ -93,7 +93,7 @@ type Control struct {
 	Text []byte
 }
 
-// Controls reads every control file an agent has, sorted by name.
+// Controls reads every control file an agent has but log, sorted by name.
 func Controls(l paths.Layout, a libctx.Agent) ([]Control, error) {
 	var list []Control
 	err := inside(l, func(root *atomicfile.Dir) error {
@@ -103,6 +103,9 @@ func Controls(l paths.Layout, a libctx.Agent) ([]Control, error) {
 		}
 		defer dir.Close()
 		for _, file := range control.AgentFiles() {
+			if file == "log" { // says nothing about the agent, and may be long
+				continue
+			}
 			text, err := dir.ReadFile(file, libctx.MaxControlFile)
 			if errdefs.Is(err, errdefs.NotFound) {
 				continue

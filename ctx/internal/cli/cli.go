@@ -47,7 +47,9 @@ func Run(ctx context.Context, args []string, c config.Config, s Streams) int {
 // the first is acted on.
 func interrupts() (<-chan os.Signal, func()) {
 	c := make(chan os.Signal, 2)
-	signal.Notify(c, os.Interrupt)
+	if !signal.Ignored(os.Interrupt) { // as a shell does for what it runs in the background
+		signal.Notify(c, os.Interrupt)
+	}
 	return c, func() { signal.Stop(c) }
 }
 

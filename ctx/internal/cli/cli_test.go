@@ -505,6 +505,57 @@ func TestFilesOnly(t *testing.T) {
 	}
 }
 
+func TestInitAndNew(t *testing.T) {
+	w := newWorld(t)
+	w.env.CTXRoot = filepath.Join(t.TempDir(), "my tree")
+	w.layout = paths.New(w.env, w.env.CTXRoot)
+	got := w.run("init")
+	if got.code != 0 || !strings.Contains(got.out, "made\t"+w.layout.Tools()+"/\n") || got.err != "try: ctx agent new hello --exec FILE\n" {
+		t.Errorf("init: %+v", got)
+	}
+	w.want(w.run("init"), 0, "", "tree "+w.layout.Root+": nothing to do\ntry: ctx agent new hello --exec FILE\n")
+	other := filepath.Join(t.TempDir(), "other")
+	if got := w.run("--root", other, "init", "--quiet", "--json"); got.code != 0 || !strings.HasPrefix(got.out, `{"made":"`+other+"/agent/\"}\n") || got.err != "" {
+		t.Errorf("init --json: %+v", got)
+	}
+	if os.Geteuid() != 0 {
+		if got := w.run("init", "--system"); got.code != 13 {
+			t.Errorf("init --system: %+v", got)
+		}
+	}
+	if err := errors.Join(
+		os.WriteFile(filepath.Join(w.dir, "prog"), []byte("#!/bin/sh\n"), 0o600),
+		os.WriteFile(filepath.Join(w.dir, "role.md"), []byte("be, brief"), 0o600),
+	); err != nil {
+		t.Fatal(err)
+	}
+	w.want(w.run("agent", "new", "--exec", "prog", "a", "--tool", "fs.read", "--native=shell.exec", "--perm", "rwx",
+		"--mount", "/srv/a,b:/data:ro", "--allow", "network:default connect", "--system-prompt", "role.md"), 0, "",
+		"made agent a\ntry: ctx agent send a hello\n")
+	for control, want := range map[string]string{
+		"perm": "rwx\n", "tools": "fs.read\nshell.exec\n", "system.md": "be, brief", "abi": libctx.ABI + "\n",
+		"policy": "allow a_t tool:tsh execute\nallow a_t tool:fs.read execute\nallow a_t tool:shell.exec execute\nallow a_t network:default connect\n",
+	} {
+		w.want(w.run("agent", "get", "a", control), 0, want, "")
+	}
+	if got := w.run("agent", "get", "a", "mount"); !strings.Contains(got.out, "/srv/a,b\t/data\tro\t") {
+		t.Errorf("mount: %+v", got)
+	}
+	w.want(w.run("agent", "new", "a", "--exec", "prog"), 1, "", "ctx: agent new: agent a: it is there already\nhint: ctx agent rm a removes it\n")
+	w.want(w.run("agent", "new", "b", "--exec", "prog", "--tool", "fs.read,fs.list"), 2, "",
+		"ctx: agent new: tool name \"fs.read,fs.list\": holds a character other than letters, digits and . _ + -\n")
+	w.want(w.run("agent", "new", "m", "--model", "debug/echo", "--tool", "fs.read"), 0, "", "made agent m\n")
+	if got := w.run("agent", "inspect", "m"); got.code != 0 || !strings.Contains(got.out, "admitted\tfs.read tsh\n") {
+		t.Errorf("inspect: %+v", got)
+	}
+	if got := w.run("agent", "env", "m"); got.code != 0 || !strings.Contains(got.out, "\nHOME=/home/agent\n") {
+		t.Errorf("env: %+v", got)
+	}
+	if got := w.run("agent", "tools", "a"); got.code != 0 || !strings.Contains(got.out, "fs.read\tallowed\tdirect\tworkspace_read\t") {
+		t.Errorf("tools: %+v", got)
+	}
+}
+
 // Names of files that nobody should have made are shown inert.
 func TestFileNamesAreInert(t *testing.T) {
 	w := newWorld(t)

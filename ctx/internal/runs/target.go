@@ -2,6 +2,7 @@ package runs
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"cortexfs.org/ctx/internal/caller"
@@ -136,7 +137,11 @@ func (t *target) refused(e *wire.Error) bool {
 	if t.why() != nil && (e.Code == errdefs.Already || e.Code == errdefs.NotFound) {
 		return false
 	}
-	t.asked = client.FrameError(e)
+	refusal := errdefs.New(e.Code, "%s", e.Message)
+	if e.Code == errdefs.Invalid && strings.HasPrefix(e.Message, "workspace") {
+		refusal.Hint = "name another directory: --workspace DIR"
+	}
+	t.asked = refusal
 	return true
 }
 

@@ -159,9 +159,17 @@ func List(from *caller.Caller, agent string) error {
 	}
 	var rows []output.Row
 	for _, e := range entries {
-		rows = append(rows, output.Row{Cells: []string{string(e.Name), string(e.Effect), e.Description}, Object: e})
+		rows = append(rows, output.Row{Cells: []string{string(e.Name), string(e.Effect), brief(e.Description)}, Object: e})
 	}
 	return from.Table([]string{"TOOL", "EFFECT", "DESCRIPTION"}, rows)
+}
+
+// brief is the first sentence of a description.
+func brief(text string) string {
+	if first, _, more := strings.Cut(text, ". "); more {
+		return first + "."
+	}
+	return text
 }
 
 // describe reads what a tool's files say of it. Files that do not parse say

@@ -3,6 +3,7 @@ package tools
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"cortexfs.org/ctx/internal/caller"
 	"cortexfs.org/ctx/internal/output"
@@ -13,6 +14,7 @@ import (
 	"cortexfs.org/libctx/tree"
 	"cortexfs.org/libctx/view"
 	"cortexfs.org/libctx/wire"
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -30,9 +32,9 @@ type Verdict struct {
 var ErrRefused error = errdefs.New(errdefs.Denied, "the call would be refused")
 
 // Explain prints what every stage of admission says of a call by an agent. A
-// tool of the tools control is taken as called directly, another as called
-// through tsh. Without arguments the ones that none fits are left out of the
-// judgement. A call that would be refused is ErrRefused.
+// tool of the tools control is taken as called directly, any other as called
+// through tsh. Without arguments the stages that judge them are passed over. A
+// call that would be refused is ErrRefused.
 func Explain(from *caller.Caller, agent, tool, arguments string) error {
 	a, err := libctx.ParseAgent(agent)
 	if err != nil {
@@ -46,13 +48,12 @@ func Explain(from *caller.Caller, agent, tool, arguments string) error {
 	if err != nil {
 		return err
 	}
-	call := admit.Call{Name: name, Direct: direct(v, name), Arguments: jsontext.Value("{}")}
-	if arguments != "" {
-		var object map[string]jsontext.Value
-		if err := wire.Object([]byte(arguments), &object); err != nil {
-			return errdefs.New(errdefs.Invalid, "arguments: %w", err)
-		}
-		call.Arguments = jsontext.Value(arguments)
+	call, err := callOf(v, name, arguments)
+	if err != nil {
+		return err
+	}
+	if !call.Direct || call.Name != name {
+		from.Note("tools does not list " + tool + ": judged as called through tsh")
 	}
 	inner := name
 	if routed, _, err := admit.Route(call); err == nil {
@@ -88,18 +89,29 @@ func Explain(from *caller.Caller, agent, tool, arguments string) error {
 	return nil
 }
 
-// direct: tsh and declared tools come straight from an agent. Others can only
-// come through tsh, so that judging them as direct would explain nothing.
-func direct(v *view.Agent, name libctx.Tool) bool {
-	if name == admit.Shell {
-		return true
+// callOf is the call to judge. Tools that can not be called directly are called
+// through tsh, which has words for arguments; an object of other members is
+// judged as if tsh had passed it on.
+func callOf(v *view.Agent, name libctx.Tool, arguments string) (admit.Call, error) {
+	call := admit.Call{Name: name, Direct: true, Arguments: jsontext.Value(arguments)}
+	var object map[string]jsontext.Value
+	if arguments == "" {
+		call.Arguments = jsontext.Value("{}")
+	} else if err := wire.Object([]byte(arguments), &object); err != nil {
+		return call, errdefs.New(errdefs.Invalid, "arguments: %w", err)
 	}
-	for _, t := range v.Declared {
-		if t == name {
-			return true
-		}
+	if name == admit.Shell || slices.Contains(v.Declared, name) {
+		return call, nil
 	}
-	return false
+	var words []string
+	if args, ok := object["args"]; ok && (len(object) != 1 || json.Unmarshal(args, &words) != nil) || !ok && arguments != "" {
+		call.Direct = false
+		return call, nil
+	}
+	routed, err := wire.Marshal(struct {
+		Args []string `json:"args"`
+	}{append([]string{string(name)}, words...)})
+	return admit.Call{Name: admit.Shell, Direct: true, Arguments: jsontext.Value(routed)}, err
 }
 
 // Check tests every control file of an agent and reports each error, not only
