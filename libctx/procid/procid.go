@@ -131,7 +131,7 @@ func parse(text []byte) (stat, bool) {
 		return stat{}, false
 	}
 	f := bytes.Fields(text[end+1:]) // f[0] is field 3
-	if len(f) < 20 || len(f[0]) != 1 {
+	if len(f) < 20 || len(f[0]) != 1 || f[0][0] < 'A' || f[0][0] > 'z' {
 		return stat{}, false
 	}
 	parent, err1 := strconv.Atoi(string(f[1]))

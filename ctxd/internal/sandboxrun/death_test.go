@@ -161,11 +161,9 @@ while True: signal.pause()
 		}
 		var all []procid.ID
 		for _, pid := range inside {
-			one, err := procid.Of(pid)
-			if err != nil {
-				t.Fatal(err)
+			if one, err := procid.Of(pid); err == nil { // some only pass through
+				all = append(all, one)
 			}
-			all = append(all, one)
 		}
 		cancel()
 		begun := time.Now()
