@@ -14,6 +14,7 @@ const (
 	MaxArg          = 4096     // bytes of one such word on the agent socket
 	MaxAgentArgs    = 8 << 10  // bytes of all words an executable agent may give one call
 	MaxConnections  = 128      // connections of one agent socket at a time
+	MaxStreams      = 256      // runs and replays one connection gets frames of at a time
 	MaxOutboxBytes  = 4 << 20  // bytes waiting for one client before it lags
 	MaxOutboxFrames = 4096     // frames waiting for one client before it lags
 	MaxQueuedSends  = 64       // sends waiting for a busy session

@@ -45,7 +45,7 @@ func TestQueue(t *testing.T) {
 	}
 	// A repeated id that waits is the same run.
 	again := w.Dial("a")
-	again.Send(send("wait-1", "q", w.Workspace, "say 1"))
+	again.Ask(send("wait-1", "q", w.Workspace, "say 1"), "queued")
 	// A cancelled one never begins.
 	third.Ask(`{"op":"cancel","id":"wait-2","session":"q"}`, "accepted")
 	if d := world.Last(other.Until("done")); d.Str("status") != "cancelled" {
@@ -79,6 +79,19 @@ func seq(from, to int) (s []int) {
 		s = append(s, i)
 	}
 	return s
+}
+
+// TestReplayNeedsNoWorkspace: what is only told again does not depend on where
+// the client stands now.
+func TestReplayNeedsNoWorkspace(t *testing.T) {
+	w := ready(t)
+	c := w.Dial("a")
+	first := c.Ask(send("m", "r", w.Workspace, "say once"), "done")
+	for _, elsewhere := range []string{w.Home, w.Root, "/nowhere"} {
+		if again := c.Ask(send("m", "r", elsewhere, "say once"), "done"); world.JSON(again) != world.JSON(first) {
+			t.Errorf("from %s: %s", elsewhere, world.JSON(again))
+		}
+	}
 }
 
 // TestManyAtOnce: several clients and sessions, nothing lost or mixed.

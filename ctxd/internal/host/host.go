@@ -40,6 +40,18 @@ func (h *Host) Check() error {
 
 func (h *Host) load() (*view.Agent, error) { return view.Load(h.Tools.Layout, h.Tools.Agent) }
 
+// Cwd is the working directory a request means.
+func (h *Host) Cwd(cwd string) (string, error) {
+	if cwd != "" {
+		return cwd, nil
+	}
+	a, err := h.load()
+	if err != nil {
+		return "", err
+	}
+	return a.Cwd, nil
+}
+
 // Places resolves the directories of a request.
 func (h *Host) Places(s libctx.Session, workspace, last, cwd string) (run.Places, error) {
 	a, err := h.load()
@@ -57,9 +69,6 @@ func (h *Host) Places(s libctx.Session, workspace, last, cwd string) (run.Places
 	ws, err := h.Tools.Workspace(a, workspace)
 	if err != nil {
 		return run.Places{}, err
-	}
-	if cwd == "" {
-		cwd = a.Cwd
 	}
 	if err := h.Tools.CheckCwd(a, ws, cwd); err != nil {
 		return run.Places{}, err

@@ -128,7 +128,11 @@ func (l *Live) known(r *Run, c Client) (found bool, err error) {
 				return true, differs
 			}
 			if o.gen == 0 { // not begun: nothing to replay yet
-				return true, l.watch(o.ID, c)
+				err := l.watch(o.ID, c)
+				if err == nil {
+					l.noteQueued(c, o)
+				}
+				return true, err
 			}
 			return true, l.follow(c, 0, o.ID, false)
 		}

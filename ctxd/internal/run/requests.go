@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"slices"
 
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/errdefs"
@@ -49,15 +50,19 @@ func (l *Live) request(ctx context.Context, c Client, r *Run, workspace, cwd str
 	if err := l.open(); err != nil {
 		return err
 	}
-	var err error
 	worker := l.hub.cfg.Worker
-	if r.Places, err = worker.Places(l.name, workspace, l.store.Info().Workspace, cwd); err != nil {
+	cwd, err := worker.Cwd(cwd)
+	if err != nil {
 		return err
 	}
-	if r.payload, err = digest(r.Op, r.Input, r.Args, r.Scope, r.Places.Cwd); err != nil {
+	if r.payload, err = digest(r.Op, r.Input, r.Args, r.Scope, cwd); err != nil {
 		return err
 	}
+	// Before the places: what is only told again needs none.
 	if found, err := l.known(r, c); found || err != nil {
+		return err
+	}
+	if r.Places, err = worker.Places(l.name, workspace, l.store.Info().Workspace, cwd); err != nil {
 		return err
 	}
 	if err := l.store.Room(); err != nil {
@@ -95,15 +100,21 @@ func (l *Live) accept(c Client, r *Run) error {
 		return nil
 	}
 	*queue = append(*queue, r)
-	if r.Op == "send" {
-		line, err := wire.MarshalFrame(&wire.Queued{
-			Head: wire.Head{Type: "queued"}, ClientID: r.Client, Position: len(*queue),
-		})
-		if err == nil {
-			c.Note(line)
-		}
-	}
+	l.noteQueued(c, r)
 	return nil
+}
+
+// noteQueued tells a client how many runs a waiting send has before it. It
+// promises nothing.
+func (l *Live) noteQueued(c Client, r *Run) {
+	at := slices.Index(l.queue, r)
+	if at < 0 {
+		return
+	}
+	line, err := wire.MarshalFrame(&wire.Queued{Head: wire.Head{Type: "queued"}, ClientID: r.Client, Position: at + 1})
+	if err == nil {
+		c.Note(line)
+	}
 }
 
 // Resume gives a client the durable frames of a session after a cursor, then

@@ -26,8 +26,11 @@ type Worker interface {
 	// Check reads the agent's files anew and refuses an agent whose files are
 	// refused.
 	Check() error
-	// Places resolves the directories of a request, "" meaning the session's
-	// last workspace (last, which may be "" too) and the agent's own cwd.
+	// Cwd is the working directory that a request with this one means: "" is
+	// the agent's own.
+	Cwd(cwd string) (string, error)
+	// Places resolves the directories of a request, workspace "" meaning the
+	// session's last one (last, which may be "" too).
 	Places(s libctx.Session, workspace, last, cwd string) (Places, error)
 	// Drive carries out a send.
 	Drive(ctx context.Context, r *Run) error

@@ -52,7 +52,7 @@ func (c *conn) Gone() context.Context { return c.gone }
 func (c *conn) Hold() (release func(), err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.open >= libctx.MaxQueuedSends {
+	if c.open >= libctx.MaxStreams {
 		return nil, errdefs.New(errdefs.Busy, "this connection already waits for %d runs", c.open)
 	}
 	c.open++
