@@ -22,7 +22,7 @@ func trusted(name string, st *unix.Stat_t, owner uint32) error {
 			WithHint("give it to its owner with chown, or remove it"))
 	case st.Mode&0o022 != 0:
 		return distrust(errdefs.New(errdefs.Denied, "%s: can be written by others than its owner (mode %04o)", name, st.Mode&0o7777).
-			WithHint("chmod go-w %s", name))
+			WithHint("take the write bit from group and others: chmod go-w"))
 	}
 	return nil
 }
