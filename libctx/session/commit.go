@@ -193,6 +193,7 @@ func (s *Session) room() error {
 }
 
 func (s *Session) full(what string, n int64) error {
-	return errdefs.New(errdefs.NoSpace, "session %s is full: its ledger is at the limit of %s", s.name, fmt.Sprintf(what, n)).
-		WithHint("start another session: --session NAME")
+	// Hints do not travel over a socket, so the way out is part of the message.
+	return errdefs.New(errdefs.NoSpace, "session %s is full: its ledger is at the limit of %s; go on in another session",
+		s.name, fmt.Sprintf(what, n))
 }
