@@ -39,7 +39,8 @@ type Layout struct {
 }
 
 // Env is what Find needs to know of the caller; the programs' config packages
-// fill it from flags and the environment.
+// fill it from flags and the environment. Relative XDG directories count as not
+// set, as their specification wants.
 type Env struct {
 	Flag       string // --root
 	CTXRoot    string // CTX_ROOT
@@ -53,6 +54,7 @@ type Env struct {
 // Find is the lookup of docs/reference/tree.md: the flag, CTX_ROOT, /ctx if it
 // is a tree, then the user's own tree (which need not exist yet).
 func Find(e Env) (Layout, error) {
+	e = e.clean()
 	root := e.Flag
 	if root == "" {
 		root = e.CTXRoot
@@ -86,6 +88,15 @@ func Find(e Env) (Layout, error) {
 	return New(e, root), nil
 }
 
+func (e Env) clean() Env {
+	for _, dir := range []*string{&e.DataHome, &e.RuntimeDir, &e.ConfigHome} {
+		if !filepath.IsAbs(*dir) {
+			*dir = ""
+		}
+	}
+	return e
+}
+
 // IsTree reports whether dir looks like a tree: it holds the status file and an
 // agent directory.
 func IsTree(dir string) bool {
@@ -99,6 +110,7 @@ func IsTree(dir string) bool {
 
 // New is the layout of the tree at root for this caller.
 func New(e Env, root string) Layout {
+	e = e.clean()
 	sum := sha256.Sum256([]byte(root))
 	key := hex.EncodeToString(sum[:8])
 	l := Layout{Root: root, Views: filepath.Join(root, ".view"), System: e.UID == 0}

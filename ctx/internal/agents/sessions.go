@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"cortexfs.org/libctx/inert"
+
 	"cortexfs.org/ctx/internal/caller"
 	"cortexfs.org/ctx/internal/output"
 	"cortexfs.org/ctx/internal/render"
@@ -171,7 +173,7 @@ func entry(from *caller.Caller, e *session.Entry) {
 // say prints one piece with who said it: the first line behind the speaker, the
 // others below it.
 func say(from *caller.Caller, who, text string) {
-	text = strings.TrimRight(render.Text(text), "\n")
+	text = strings.TrimRight(inert.Text(text), "\n")
 	_, _ = fmt.Fprintf(from, "%s: %s\n", who, strings.ReplaceAll(text, "\n", "\n  "))
 }
 
@@ -199,7 +201,7 @@ func Output(from *caller.Caller, a libctx.Agent, named string) error {
 func inertLines(lines []string) string {
 	var b strings.Builder
 	for _, l := range lines {
-		b.WriteString(render.Line(l) + "\n")
+		b.WriteString(inert.Line(l) + "\n")
 	}
 	return b.String()
 }

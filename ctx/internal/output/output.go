@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 
+	"cortexfs.org/libctx/inert"
+
 	"cortexfs.org/ctx/internal/render"
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/libctx/wire"
@@ -102,7 +104,7 @@ func (p *Printer) Object(v any) error {
 // characters that could harm it become escapes, which changes no value.
 func (p *Printer) Line(line []byte) error {
 	if p.OutTTY {
-		line = render.JSON(line)
+		line = inert.JSON(line)
 	}
 	_, err := p.Write(line)
 	return err
@@ -110,7 +112,7 @@ func (p *Printer) Line(line []byte) error {
 
 // Text prints text from outside, inert.
 func (p *Printer) Text(s string) error {
-	_, err := io.WriteString(p, render.Text(s))
+	_, err := io.WriteString(p, inert.Text(s))
 	return err
 }
 
@@ -146,7 +148,7 @@ func (p *Printer) Warn(line string) { p.say(line) }
 
 func (p *Printer) say(line string) {
 	// Nobody is left to tell if this fails.
-	_, _ = io.WriteString(p.Err, render.Line(line)+"\n")
+	_, _ = io.WriteString(p.Err, inert.Line(line)+"\n")
 }
 
 // Error reports why the program fails: one line, then the hint if there is one.

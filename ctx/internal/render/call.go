@@ -3,6 +3,8 @@ package render
 import (
 	"strings"
 
+	"cortexfs.org/libctx/inert"
+
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -11,7 +13,7 @@ import (
 // command-line form, the text where one member is a text, else the JSON. The
 // result is inert and at most columns wide.
 func Arguments(raw jsontext.Value, columns int) string {
-	return Clip(Line(arguments(raw)), columns)
+	return Clip(inert.Line(arguments(raw)), columns)
 }
 
 func arguments(raw jsontext.Value) string {

@@ -3,6 +3,8 @@ package render
 import (
 	"strings"
 	"unicode"
+
+	"cortexfs.org/libctx/inert"
 )
 
 // Table lays rows out as text, one line each. Cells are made inert here. With
@@ -17,7 +19,7 @@ func Table(head []string, rows [][]string, aligned bool, bold func(string) strin
 	for _, row := range rows {
 		cells := make([]string, len(row))
 		for i, cell := range row {
-			cells[i] = Line(cell)
+			cells[i] = inert.Line(cell)
 			if aligned && cells[i] == "" {
 				cells[i] = "-"
 			}

@@ -5,8 +5,9 @@ package runs
 import (
 	"strings"
 
+	"cortexfs.org/libctx/inert"
+
 	"cortexfs.org/ctx/internal/output"
-	"cortexfs.org/ctx/internal/render"
 	"cortexfs.org/libctx"
 )
 
@@ -14,7 +15,7 @@ import (
 // message at the end only what was not shown.
 type speech struct {
 	out    *output.Printer
-	inert  render.Inert
+	inert  inert.Inert
 	pieces strings.Builder // since the last message, as long as it may be needed
 	total  int             // bytes of all pieces since the last message
 	spoke  bool            // something was printed

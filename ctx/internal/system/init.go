@@ -8,10 +8,11 @@ import (
 	"path/filepath"
 	"strings"
 
+	"cortexfs.org/libctx/inert"
+
 	"cortexfs.org/ctx/internal/activator"
 	"cortexfs.org/ctx/internal/caller"
 	"cortexfs.org/ctx/internal/output"
-	"cortexfs.org/ctx/internal/render"
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/libctx/paths"
@@ -125,7 +126,7 @@ func Env(from *caller.Caller) error {
 		return from.Object(object)
 	}
 	for _, p := range pairs {
-		if _, err := io.WriteString(from, p[0]+"="+render.Line(p[1])+"\n"); err != nil {
+		if _, err := io.WriteString(from, p[0]+"="+inert.Line(p[1])+"\n"); err != nil {
 			return err
 		}
 	}

@@ -5,13 +5,15 @@ import (
 	"io"
 	"strings"
 
+	"cortexfs.org/libctx/inert"
+
+	"github.com/go-json-experiment/json/jsontext"
+
 	"cortexfs.org/ctx/internal/caller"
-	"cortexfs.org/ctx/internal/render"
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/control"
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/libctx/toolshell"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // find looks a tool up on the caller's path.
@@ -47,7 +49,7 @@ func Which(from *caller.Caller, name string) error {
 	if from.JSON {
 		return from.Object(describe(t, hit))
 	}
-	return from.Text(render.Line(hit.Path) + "\n")
+	return from.Text(inert.Line(hit.Path) + "\n")
 }
 
 // Help prints what a tool's files say of it.
@@ -70,19 +72,19 @@ func Help(from *caller.Caller, name string) error {
 		}{e, schema})
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n", render.Line(string(t)))
+	fmt.Fprintf(&b, "%s\n", inert.Line(string(t)))
 	if e.Description != "" {
-		fmt.Fprintf(&b, "  %s\n", render.Line(e.Description))
+		fmt.Fprintf(&b, "  %s\n", inert.Line(e.Description))
 	}
-	fmt.Fprintf(&b, "\nfile     %s\neffect   %s (perm %s)\n", render.Line(hit.Path), e.Effect, e.Effect.Perm())
+	fmt.Fprintf(&b, "\nfile     %s\neffect   %s (perm %s)\n", inert.Line(hit.Path), e.Effect, e.Effect.Perm())
 	for _, file := range []string{"mode", "replay", "parallel", "cap"} {
 		if text, err := controlText(hit, file); err == nil {
-			fmt.Fprintf(&b, "%-8s %s\n", file, render.Line(strings.ReplaceAll(strings.TrimSpace(string(text)), "\n", " ")))
+			fmt.Fprintf(&b, "%-8s %s\n", file, inert.Line(strings.ReplaceAll(strings.TrimSpace(string(text)), "\n", " ")))
 		}
 	}
 	if schema != nil {
 		if err := schema.Indent(jsontext.WithIndent("  ")); err == nil {
-			fmt.Fprintf(&b, "\narguments\n%s\n", render.Text(string(schema)))
+			fmt.Fprintf(&b, "\narguments\n%s\n", inert.Text(string(schema)))
 		}
 	}
 	_, err = io.WriteString(from, b.String())

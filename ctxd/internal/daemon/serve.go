@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"os"
+	"time"
 
 	"cortexfs.org/ctxd/internal/activate"
 	"cortexfs.org/ctxd/internal/config"
@@ -26,7 +27,7 @@ func Serve(ctx context.Context, o Options) error {
 		return errdefs.New(errdefs.KindOf(err), "lock: %w", err)
 	}
 	defer lock.Close()
-	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+	if err := own(ctx, lock); err != nil {
 		return errdefs.New(errdefs.Exists, "another ctxd serve holds the sockets of %s", layout.Root)
 	}
 	self, err := os.Executable()
@@ -56,5 +57,23 @@ func Serve(ctx context.Context, o Options) error {
 		},
 	})
 	logger.Info("serve ended")
+	return err
+}
+
+// own takes the lock of a tree's activator. Clients look whether it is taken by
+// taking it shared for an instant, so a lock that can not be had is tried again
+// before it counts as another activator's.
+func own(ctx context.Context, lock *os.File) error {
+	var err error
+	for range 10 {
+		if err = unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
 	return err
 }

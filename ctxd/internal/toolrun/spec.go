@@ -18,14 +18,15 @@ import (
 // AgentSpec is the sandbox of one step of the agent's own executable; release
 // gives the prepared view back.
 func (r *Runner) AgentSpec(a *view.Agent, workspace, cwd string) (spec sandbox.Spec, release func(), err error) {
-	spec, release, err = r.spec(a, workspace, cwd)
+	spec, release, err = r.spec(a, workspace, cwd, nil)
 	spec.Kind = sandbox.Agent
 	spec.Argv = []string{filepath.Join(paths.InRoot, "agent", string(r.Agent))}
 	return spec, release, err
 }
 
-// spec is what every sandbox of the agent has in common.
-func (r *Runner) spec(a *view.Agent, dir, cwd string) (sandbox.Spec, func(), error) {
+// spec is what every sandbox of the agent has in common. The view shows the
+// checked tool, if there is one, as it was when it was checked.
+func (r *Runner) spec(a *view.Agent, dir, cwd string, checked *view.Tool) (sandbox.Spec, func(), error) {
 	none := func() {}
 	home, err := r.home(a)
 	if err != nil {
@@ -39,7 +40,11 @@ func (r *Runner) spec(a *view.Agent, dir, cwd string) (sandbox.Spec, func(), err
 	if err != nil {
 		return sandbox.Spec{}, none, err
 	}
-	prepared, err := a.Prepare(r.Layout, a.Executable)
+	var tools []*view.Tool
+	if checked != nil {
+		tools = append(tools, checked)
+	}
+	prepared, err := a.Prepare(r.Layout, a.Executable, tools...)
 	if err != nil {
 		return sandbox.Spec{}, none, err
 	}

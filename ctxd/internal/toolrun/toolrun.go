@@ -107,7 +107,7 @@ func (a *Admitted) Close() { a.tool.Close() }
 // result is always worth recording; an error says in addition that the run can
 // not go on: no sandbox can be started here, or the context ended.
 func (a *Admitted) Execute(ctx context.Context) (Result, error) {
-	spec, release, err := a.runner.spec(a.agent, a.call.Workspace, a.call.Cwd)
+	spec, release, err := a.runner.spec(a.agent, a.call.Workspace, a.call.Cwd, a.tool)
 	if err != nil {
 		return Failure("the tool could not be started"), err
 	}

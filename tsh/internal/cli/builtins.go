@@ -4,11 +4,12 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/urfave/cli/v2"
+
 	"cortexfs.org/libctx/errdefs"
+	"cortexfs.org/libctx/inert"
 	"cortexfs.org/libctx/toolshell"
 	"cortexfs.org/libctx/wire"
-	"cortexfs.org/tsh/internal/inert"
-	"github.com/urfave/cli/v2"
 )
 
 // each calls do for every operand, of which there must be one at least, and

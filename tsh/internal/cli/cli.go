@@ -7,12 +7,13 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/urfave/cli/v2"
+
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/errdefs"
+	"cortexfs.org/libctx/inert"
 	"cortexfs.org/libctx/paths"
 	"cortexfs.org/tsh/internal/config"
-	"cortexfs.org/tsh/internal/inert"
-	"github.com/urfave/cli/v2"
 )
 
 // Run is the program: args are the words behind its name, the result is its

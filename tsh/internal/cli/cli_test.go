@@ -125,7 +125,7 @@ func TestLongList(t *testing.T) {
 			t.Errorf("%q", line)
 		}
 	}
-	if !strings.Contains(out, "tab here ␛[31m\ufffd\n") {
+	if !strings.Contains(out, `tab here \x1b[31m\u202e`+"\n") {
 		t.Errorf("%q", out)
 	}
 	if code, out, _ := tsh(conf(root), "tools", "--json", "shell"); code != 0 || !strings.HasPrefix(out, `{"tool":"shell.exec","path":"`) || strings.Count(out, "\n") != 1 {

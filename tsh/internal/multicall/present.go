@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"cortexfs.org/libctx/errdefs"
+	"cortexfs.org/libctx/inert"
 	"cortexfs.org/libctx/toolwire"
-	"cortexfs.org/tsh/internal/inert"
 	"cortexfs.org/tsh/internal/tool"
 )
 

@@ -1,7 +1,7 @@
-// Package render turns data into text for people: text from models, tools, file
-// names and remote programs made inert, tables, sizes and durations. It is pure:
-// nothing here reads or writes anything.
-package render
+// Package inert makes text from models, tools, file names and remote programs
+// harmless to show: nothing in it can act on a terminal, hide, or change how
+// what stands around it reads. It is pure.
+package inert
 
 import (
 	"fmt"
