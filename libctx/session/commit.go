@@ -1,7 +1,6 @@
 package session
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -94,30 +93,31 @@ func (s *Session) write(batch []byte, size int64) error {
 			return err
 		}
 		if err := fdatasync(s.ledger); err != nil {
-			return errors.Join(errdefs.New(errdefs.KindOf(err), "sync %s: %w", ledgerFile, err), s.ledger.Truncate(size))
+			return undo(s.ledger, size, errdefs.KindOf(err), "sync", err)
 		}
 		return nil
 	})
 }
 
-// appendAll writes everything or nothing: after a failure the file has its old
-// length again, and if even that fails the next Open cuts what is torn.
+// appendAll writes everything or nothing.
 func appendAll(f *os.File, b []byte, size int64) error {
 	n, err := f.Write(b)
-	if err == nil && n < len(b) {
-		err = io.ErrShortWrite
+	switch {
+	case err != nil:
+		return undo(f, size, errdefs.KindOf(err), "append", err)
+	case n < len(b):
+		return undo(f, size, errdefs.NoSpace, "append", io.ErrShortWrite)
 	}
-	if err == nil {
-		return nil
-	}
-	kind := errdefs.KindOf(err)
-	if errors.Is(err, io.ErrShortWrite) {
-		kind = errdefs.NoSpace
-	}
+	return nil
+}
+
+// undo gives a file its old length after a failure. If even that fails, the
+// next Open cuts what is torn.
+func undo(f *os.File, size int64, kind errdefs.Kind, what string, err error) error {
 	if cut := f.Truncate(size); cut != nil {
-		return errdefs.New(kind, "append: %w (and not undone: %w)", err, cut)
+		return errdefs.New(kind, "%s: %w (and not undone: %w)", what, err, cut)
 	}
-	return errdefs.New(kind, "append: %w", err)
+	return errdefs.New(kind, "%s: %w", what, err)
 }
 
 func fdatasync(f *os.File) error {

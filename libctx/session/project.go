@@ -22,8 +22,9 @@ type projected struct {
 	created                  bool
 }
 
-// project brings the projections up to date: at the start of a driven run, and
-// at the end of any run.
+// project brings the projections up to date at the end of any run, and at the
+// first start in a new session. At later starts only the state word is written:
+// the others would keep the run waiting.
 func (s *Session) project(ended bool) {
 	st, was := s.st, s.shown
 	now := was
@@ -37,6 +38,9 @@ func (s *Session) project(ended bool) {
 			}
 		}
 		line("state", st.word, &now.word)
+		if !ended && was.created {
+			return nil
+		}
 		line("updated_at", unixText(st.updated), &now.updated)
 		if !was.created {
 			now.created = put("created_at", unixText(st.created)+"\n")
