@@ -111,7 +111,17 @@ func NewAs(t testing.TB, uid int) *World {
 	return newWorld(t, uid)
 }
 
+// Empty is New without a tree: the test makes it.
+func Empty(t testing.TB) *World { return emptyWorld(t, os.Geteuid()) }
+
 func newWorld(t testing.TB, uid int) *World {
+	t.Helper()
+	w := emptyWorld(t, uid)
+	w.MustCtx("init")
+	return w
+}
+
+func emptyWorld(t testing.TB, uid int) *World {
 	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "cw")
 	if err != nil {
@@ -128,7 +138,6 @@ func newWorld(t testing.TB, uid int) *World {
 	}
 	w.Write(w.Workspace+"/README.md", "one\ntwo\nthree\n")
 	t.Cleanup(w.close)
-	w.MustCtx("init")
 	return w
 }
 
@@ -240,11 +249,12 @@ func (w *World) Session(agent, session string) string {
 	return filepath.Join(w.Root, "home", strconv.Itoa(w.UID), "agent", agent, "session", session)
 }
 
-// Processes lists the processes of this world: whose command line or open root
-// names its directory or the built programs with its root. Zombies are left out.
+// Processes lists the processes of this world: those whose command line or
+// environment names its directory, and those in its sandboxes. Zombies are left
+// out.
 func (w *World) Processes() []int {
 	entries, _ := os.ReadDir("/proc")
-	var pids []int
+	pids := w.Inside()
 	for _, e := range entries {
 		pid, err := strconv.Atoi(e.Name())
 		if err != nil || pid == os.Getpid() {

@@ -1,0 +1,85 @@
+package world
+
+import (
+	"bufio"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Inside lists the processes in sandboxes of this world: those in another mount
+// namespace that has something of the world's directory mounted.
+func (w *World) Inside() []int {
+	own, _ := os.Readlink("/proc/self/ns/mnt")
+	entries, _ := os.ReadDir("/proc")
+	var pids []int
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		ns, err := os.Readlink("/proc/" + e.Name() + "/ns/mnt")
+		if err != nil || ns == own {
+			continue
+		}
+		mounts, err := os.ReadFile("/proc/" + e.Name() + "/mountinfo")
+		if err == nil && strings.Contains(string(mounts), "/"+filepath.Base(w.Dir)+"/") {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// AwaitGone waits until list is empty, watching the processes it names.
+func (w *World) AwaitGone(what string, list func() []int) {
+	w.T.Helper()
+	deadline := time.Now().Add(Patience)
+	for pids := list(); len(pids) > 0; pids = list() {
+		if time.Now().After(deadline) {
+			w.T.Fatalf("%s: processes %v are still there", what, pids)
+		}
+		waitExit(pids)
+	}
+}
+
+// Kill kills a process and waits until it is gone.
+func (w *World) Kill(pid int) {
+	w.T.Helper()
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		w.T.Fatalf("process %d: %v", pid, err)
+	}
+	defer unix.Close(fd)
+	if err := unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0); err != nil {
+		w.T.Fatalf("kill %d: %v", pid, err)
+	}
+	if n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(Patience.Milliseconds())); n != 1 {
+		w.T.Fatalf("process %d survives SIGKILL: %v", pid, err)
+	}
+}
+
+// NewFor makes a world of a uid, the present user's or, for uid 0, any.
+func NewFor(t testing.TB, uid int) *World {
+	t.Helper()
+	if uid == os.Geteuid() {
+		return New(t)
+	}
+	return NewAs(t, uid)
+}
+
+// DialPath connects to a socket wherever it lies.
+func (w *World) DialPath(path string) *Conn {
+	w.T.Helper()
+	c, err := net.DialUnix("unix", nil, &net.UnixAddr{Net: "unix", Name: path})
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	w.T.Cleanup(func() { c.Close() })
+	return &Conn{w, c, bufio.NewReaderSize(c, 2<<20)}
+}
