@@ -10,12 +10,9 @@ require (
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3
 	go.uber.org/zap v1.28.0
 	golang.org/x/net v0.62.0
-	golang.org/x/sync v0.25.0
 	golang.org/x/sys v0.50.0
+	golang.org/x/text v0.43.0
 	pgregory.net/rapid v1.3.0
 )
 
-require (
-	go.uber.org/multierr v1.10.0 // indirect
-	golang.org/x/text v0.43.0 // indirect
-)
+require go.uber.org/multierr v1.10.0 // indirect

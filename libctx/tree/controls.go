@@ -12,6 +12,7 @@ import (
 	"cortexfs.org/libctx/control"
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/libctx/paths"
+	"cortexfs.org/libctx/view"
 	"golang.org/x/sys/unix"
 )
 
@@ -20,7 +21,8 @@ var hostOwned = []string{"log", "meta.json", "pid", "status"}
 
 // SetControl replaces one control file of an agent, atomically, with the
 // canonical form of text; the LF at its end may be missing. A refused text is
-// errdefs.Invalid and names line and token; the file that was there stays.
+// errdefs.Invalid and names line and token; the file that was there stays. So
+// does a text that is right by itself and would leave an agent that is refused.
 func SetControl(l paths.Layout, a libctx.Agent, file string, text []byte) error {
 	switch {
 	case slices.Contains(hostOwned, file):
@@ -33,6 +35,12 @@ func SetControl(l paths.Layout, a libctx.Agent, file string, text []byte) error 
 	text, err := control.CanonicalAgent(file, text)
 	if err != nil {
 		return err
+	}
+	// Who the agent is takes several files to say; the last of them is checked.
+	if !slices.Contains([]string{"owner", "gid", "groups"}, file) {
+		if err := view.Accepts(l, a, file, text); err != nil {
+			return err
+		}
 	}
 	return change(l, func(root *atomicfile.Dir) error {
 		dir, err := openControls(root, a)
