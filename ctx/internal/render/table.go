@@ -1,3 +1,5 @@
+// Package render turns data into text for people: tables, sizes, durations and
+// the arguments of calls. It is pure: nothing here reads or writes anything.
 package render
 
 import (
