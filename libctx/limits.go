@@ -69,7 +69,8 @@ const (
 	MaxToolScript     = 4 << 10   // bytes of the two-line file of a built-in tool
 	MaxListDepth      = 64        // levels of directories one fs.list call descends
 	ToolTimeout       = 120 * time.Second
-	ShellTimeout      = 110 * time.Second // of a command that shell.exec runs: less than ToolTimeout, so that the output survives
+	ToolTimeoutGrace  = 2 * time.Second   // that a json-mode tool gets beyond its timeout, to answer with what it has
+	ShellTimeout      = 110 * time.Second // of a command that shell.exec runs where no host bounds it
 	MaxToolTimeout    = time.Hour
 	DrainAfterExit    = 500 * time.Millisecond // output of a tool is read this long after its process ended
 )

@@ -359,3 +359,22 @@ func descriptors(t *testing.T) int {
 	must(t, err)
 	return len(list)
 }
+
+func TestSweep(t *testing.T) {
+	path := t.TempDir()
+	for _, name := range []string{TempPrefix + "dead", "kept", ".hidden"} {
+		if err := os.WriteFile(filepath.Join(path, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d, err := OpenDir(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	d.Sweep()
+	entries, _ := os.ReadDir(path)
+	if len(entries) != 2 || entries[0].Name() != ".hidden" || entries[1].Name() != "kept" {
+		t.Errorf("left: %v", entries)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"io/fs"
+	"strings"
 
 	"cortexfs.org/libctx/errdefs"
 	"golang.org/x/sys/unix"
@@ -80,4 +81,19 @@ func (d *Dir) writeTemp(data []byte, perm fs.FileMode, sync bool) (name string, 
 		return "", err
 	}
 	return name, nil
+}
+
+// Sweep removes what Replace left in the directory when its process was killed.
+// The caller knows that nobody replaces a file there now. What can not be
+// removed stays; it is in nobody's way.
+func (d *Dir) Sweep() {
+	entries, err := d.ReadDir(".")
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), TempPrefix) {
+			d.Remove(e.Name())
+		}
+	}
 }

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"cortexfs.org/libctx"
+	"cortexfs.org/libctx/atomicfile"
 	"cortexfs.org/libctx/errdefs"
 )
 
@@ -167,6 +169,28 @@ func TestTornTailIsCut(t *testing.T) {
 		t.Errorf("events are %q", got)
 	}
 	turn(t, s, "m9", "more", "yes")
+}
+
+// TestHalfWrittenProjectionsAreSwept: a process killed while it replaced a
+// projection leaves nothing that stays.
+func TestHalfWrittenProjectionsAreSwept(t *testing.T) {
+	p, _ := threeTurns(t)
+	dir := p.Layout.Sessions(p.Owner.UID, p.Agent) + "/default"
+	for _, at := range []string{dir, dir + "/context"} {
+		if err := os.WriteFile(at+"/"+atomicfile.TempPrefix+"dead", nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, err := p.Open("default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for _, at := range []string{dir, dir + "/context"} {
+		if left, _ := filepath.Glob(at + "/" + atomicfile.TempPrefix + "*"); left != nil {
+			t.Errorf("left: %v", left)
+		}
+	}
 }
 
 // A log that does not agree with the ledger is made again, and nothing else is.

@@ -118,7 +118,21 @@ func (s *Session) load() error {
 	}
 	s.eventsCRC = log.crc
 	s.eventsEnd.Store(log.end)
+	s.sweep()
 	return s.settle()
+}
+
+// sweep removes half-written projections of a dead owner. We own the session,
+// so nobody else replaces files in it.
+func (s *Session) sweep() {
+	s.place.in(s.place.rel(s.name), func(d *atomicfile.Dir) error {
+		d.Sweep()
+		if context, err := d.Sub("context"); err == nil {
+			context.Sweep()
+			context.Close()
+		}
+		return nil
+	})
 }
 
 // cut shortens a file durably.
@@ -155,6 +169,14 @@ func (s *Session) Close() error {
 	}
 	s.release()
 	return err
+}
+
+// Broken is why nothing can be committed any more, nil while something can: a
+// batch that was refused for what is in it leaves the Session as it was.
+func (s *Session) Broken() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.usable()
 }
 
 // usable is the error of every call after one that failed.

@@ -25,6 +25,7 @@ type ledger interface {
 	NextEntryID() string
 	Info() session.Info
 	Room() error
+	Broken() error
 	Close() error
 }
 
@@ -89,8 +90,9 @@ func (l *Live) owns(r *Run) error {
 	return nil
 }
 
-// commit makes records durable and tells the clients. On a storage error the
-// store is dropped, so that the next opening repairs and settles it.
+// commit makes records durable and tells the clients. When storage failed the
+// store is dropped, so that the next opening repairs and settles it; a batch
+// that was refused for its content or size leaves it usable.
 func (l *Live) commit(r *Run, make func(ledger) []session.Record) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -105,7 +107,9 @@ func (l *Live) write(records ...session.Record) error {
 	events, err := l.store.Commit(records...)
 	if err != nil {
 		l.hub.cfg.Log.Error("commit", "session", l.name, "why", err.Error())
-		l.drop()
+		if l.store.Broken() != nil {
+			l.drop()
+		}
 		return err
 	}
 	for _, e := range events {

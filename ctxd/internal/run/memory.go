@@ -199,4 +199,7 @@ func (m *memory) Info() session.Info {
 // Room is always there: Commit says when there is none.
 func (m *memory) Room() error { return nil }
 
+// Broken is never: memory does not fail.
+func (m *memory) Broken() error { return nil }
+
 func (m *memory) Close() error { return nil }

@@ -152,6 +152,9 @@ func (r *Runner) CheckCwd(a *view.Agent, ws sandbox.Workspace, cwd string) error
 		{paths.InHome, r.Layout.AgentHome(a.Owner.UID, r.Agent)},
 	}
 	for _, m := range a.Mounts {
+		if paths.Below(m.Target, paths.InRoot) {
+			continue // the tree on the host is not what a sandbox shows of it
+		}
 		places = append(places, struct{ inside, host string }{m.Target, r.Layout.HostPath(m.Source)})
 	}
 	for _, p := range places {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -112,16 +113,19 @@ func (a *Admitted) Execute(ctx context.Context) (Result, error) {
 		return Failure("the tool could not be started"), err
 	}
 	defer release()
-	mode := "cli"
+	// A tool of mode json answers as a whole or not at all. It is told when its
+	// time is up and gets a little more, to answer with what it has.
+	mode, timeout := "cli", a.agent.Timeout
+	env := []string{"CTX_SESSION=" + string(a.call.Session), "CTX_RUN_ID=" + string(a.call.Run)}
 	if !a.tool.CLIOnly {
-		mode = "json"
+		mode, timeout = "json", timeout+libctx.ToolTimeoutGrace
+		env = append(env, "CTX_TOOL_TIMEOUT_MS="+strconv.FormatInt(a.agent.Timeout.Milliseconds(), 10))
 	}
 	spec.Kind = sandbox.Tool
 	spec.Argv = []string{a.tool.Path}
-	spec.Env = a.agent.Environ(
-		"CTX_SESSION="+string(a.call.Session), "CTX_RUN_ID="+string(a.call.Run), "CTX_TOOL_MODE="+mode)
+	spec.Env = a.agent.Environ(append(env, "CTX_TOOL_MODE="+mode)...)
 
-	limited, cancel := context.WithTimeoutCause(ctx, a.agent.Timeout,
+	limited, cancel := context.WithTimeoutCause(ctx, timeout,
 		errdefs.New(errdefs.Timeout, "the tool ran longer than %s", a.agent.Timeout))
 	defer cancel()
 	var res Result
