@@ -4,23 +4,29 @@ package config
 
 import (
 	"os"
+	"strconv"
 	"strings"
+	"time"
 
 	"cortexfs.org/libctx/paths"
 )
 
 // Tool is what ctxtool takes from its environment.
 type Tool struct {
-	Run     string   // CTX_RUN_ID; may be empty
-	JSON    bool     // CTX_TOOL_MODE is json: the host reads the output
-	Environ []string // for commands that a tool starts: all but CTX_TOOL_MODE
+	Run     string        // CTX_RUN_ID; may be empty
+	JSON    bool          // CTX_TOOL_MODE is json: the host reads the output
+	Timeout time.Duration // CTX_TOOL_TIMEOUT_MS, how long the host lets the call take; 0 if it does not say
+	Environ []string      // for commands that a tool starts: all but CTX_TOOL_…
 }
 
 // ForTool reads the environment of a built-in tool.
 func ForTool() Tool {
 	t := Tool{Run: os.Getenv("CTX_RUN_ID"), JSON: os.Getenv("CTX_TOOL_MODE") == "json"}
+	if ms, err := strconv.ParseUint(os.Getenv("CTX_TOOL_TIMEOUT_MS"), 10, 31); err == nil {
+		t.Timeout = time.Duration(ms) * time.Millisecond
+	}
 	for _, kv := range os.Environ() {
-		if !strings.HasPrefix(kv, "CTX_TOOL_MODE=") {
+		if !strings.HasPrefix(kv, "CTX_TOOL_") {
 			t.Environ = append(t.Environ, kv)
 		}
 	}

@@ -29,8 +29,8 @@ type Streams struct {
 }
 
 // Tools is the one table of what ctxtool can do, by name.
-func Tools(environ []string) []tool.Tool {
-	return []tool.Tool{fs.List, fs.Read, fs.Stat, shell.Exec(environ)}
+func Tools(conf config.Tool) []tool.Tool {
+	return []tool.Tool{fs.List, fs.Read, fs.Stat, shell.Exec(conf.Environ, conf.Timeout)}
 }
 
 // Main runs ctxtool with the words behind its name and returns its exit code.
@@ -75,7 +75,7 @@ func find(word string, conf config.Tool) (tool.Tool, error) {
 			return tool.Tool{}, err
 		}
 	}
-	for _, t := range Tools(conf.Environ) {
+	for _, t := range Tools(conf) {
 		if t.Name == name {
 			return t, nil
 		}
@@ -111,7 +111,7 @@ func arguments(words []string, std Streams) (jsontext.Value, error) {
 func usage(w io.Writer) {
 	fmt.Fprint(w, "ctxtool NAME [JSON | WORDS…]   run a built-in tool; arguments come from standard input if there are none\n"+
 		"ctxtool NAME --help            explain one\n\n")
-	for _, t := range Tools(nil) {
+	for _, t := range Tools(config.Tool{}) {
 		first, _, _ := strings.Cut(about.Description(t.Name), ". ")
 		fmt.Fprintf(w, "%-12s %s\n", t.Name, strings.TrimSuffix(first, "."))
 	}

@@ -143,7 +143,7 @@ func TestForTheHost(t *testing.T) {
 // Every built-in tool that ctxtool interprets is there, and no other.
 func TestTable(t *testing.T) {
 	table := map[libctx.Tool]bool{}
-	for _, tool := range Tools(nil) {
+	for _, tool := range Tools(config.Tool{}) {
 		table[tool.Name] = true
 	}
 	for _, tool := range builtin.Tools() {

@@ -17,17 +17,20 @@ import (
 )
 
 // Exec is shell.exec. Environ is the environment of the commands, complete.
-func Exec(environ []string) tool.Tool {
+// limit bounds each command whatever its call asks for, so that what it wrote
+// survives; 0 is no bound, and then libctx.ShellTimeout where the call asks for
+// none.
+func Exec(environ []string, limit time.Duration) tool.Tool {
 	return tool.Tool{
 		Name: "shell.exec",
 		Form: tool.Form{Rest: "cmd"},
 		Run: func(ctx context.Context, args jsontext.Value, out *tool.Output) error {
-			return run(ctx, args, environ, out)
+			return run(ctx, args, environ, limit, out)
 		},
 	}
 }
 
-func run(ctx context.Context, args jsontext.Value, environ []string, out *tool.Output) error {
+func run(ctx context.Context, args jsontext.Value, environ []string, limit time.Duration, out *tool.Output) error {
 	a := struct {
 		Cmd       string `json:"cmd"`
 		TimeoutMS *int64 `json:"timeout_ms"`
@@ -36,11 +39,17 @@ func run(ctx context.Context, args jsontext.Value, environ []string, out *tool.O
 		return err
 	}
 	timeout := libctx.ShellTimeout
+	if limit > 0 {
+		timeout = limit
+	}
 	if a.TimeoutMS != nil {
 		if *a.TimeoutMS < 1 || *a.TimeoutMS > libctx.MaxToolTimeout.Milliseconds() {
 			return errdefs.New(errdefs.Invalid, "arguments: timeout_ms is %d, not 1 to %d", *a.TimeoutMS, libctx.MaxToolTimeout.Milliseconds())
 		}
-		timeout = time.Duration(*a.TimeoutMS) * time.Millisecond
+		asked := time.Duration(*a.TimeoutMS) * time.Millisecond
+		if limit == 0 || asked < limit {
+			timeout = asked
+		}
 	}
 	switch {
 	case a.Cmd == "":

@@ -16,6 +16,7 @@ import (
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/tsh/internal/tool"
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	"golang.org/x/sys/unix"
 )
 
@@ -28,7 +29,7 @@ func execute(t testing.TB, ctx context.Context, args map[string]any) (*tool.Outp
 		t.Fatal(err)
 	}
 	out := new(tool.Output)
-	err = Exec(environ).Call(ctx, raw, out)
+	err = Exec(environ, 0).Call(ctx, raw, out)
 	if n := len(out.Content()); n > libctx.MaxToolResult {
 		t.Errorf("%d bytes of content", n)
 	}
@@ -261,5 +262,20 @@ func TestCurrentDirectoryIsGone(t *testing.T) {
 	}
 	if out, err := cmd(t, "echo works"); err != nil || !strings.HasSuffix(out.Text(), "works\n") {
 		t.Errorf("%q, %v", out.Text(), err)
+	}
+}
+
+// TestLimit: the host's limit counts whatever the call asks for.
+func TestLimit(t *testing.T) {
+	for args, limit := range map[string]time.Duration{
+		`{"cmd":"echo kept; sleep 100"}`:                      50 * time.Millisecond,
+		`{"cmd":"echo kept; sleep 100","timeout_ms":3600000}`: 50 * time.Millisecond,
+		`{"cmd":"echo kept; sleep 100","timeout_ms":50}`:      time.Hour,
+	} {
+		out := new(tool.Output)
+		err := Exec(environ, limit).Call(t.Context(), jsontext.Value(args), out)
+		if !errdefs.Is(err, errdefs.Timeout) || !strings.HasPrefix(out.Content(), "kept\n[timed out after 50ms") {
+			t.Errorf("%s: %v, %q", args, err, out.Content())
+		}
 	}
 }
