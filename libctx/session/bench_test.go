@@ -191,3 +191,31 @@ func BenchmarkReplay(b *testing.B) {
 		closeOf(b, s)
 	}
 }
+
+// BenchmarkConversation reads the history of a run in a session of many short
+// messages: for the first run, and for the next one.
+func BenchmarkConversation(b *testing.B) {
+	s := open(b, place(b), "default")
+	for n := range 1000 {
+		turn(b, s, libctx.ClientID(fmt.Sprint("m", n)), "a question", "an answer")
+	}
+	read := func(b *testing.B) {
+		if _, err := s.Conversation(256 << 10); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.Run("first", func(b *testing.B) {
+		for b.Loop() {
+			s.recent = nil
+			read(b)
+		}
+	})
+	b.Run("next", func(b *testing.B) {
+		for n := 0; b.Loop(); n++ {
+			b.StopTimer()
+			turn(b, s, libctx.ClientID(fmt.Sprint("n", n)), "a question", "an answer")
+			b.StartTimer()
+			read(b)
+		}
+	})
+}

@@ -1,8 +1,10 @@
 package session
 
 import (
+	"cmp"
 	"errors"
 	"io"
+	"slices"
 
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/errdefs"
@@ -11,44 +13,75 @@ import (
 // Conversation returns the newest messages of the active branch, oldest first:
 // as many as fit into about max bytes of records. An assistant message and the
 // results of its calls come together or not at all. Only the records returned,
-// and the first that did not fit, are read. A record that is not what it was is
-// errdefs.IO with its place.
+// and the first that did not fit, are read, and each once: the Session keeps
+// what it read last, so the messages belong to it and are not to be changed. A
+// record that is not what it was is errdefs.IO with its place.
 func (s *Session) Conversation(max int) ([]Entry, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.usable(); err != nil {
 		return nil, err
 	}
-	return conversation(s.ledger, s.st, max)
+	if err := s.recent.follow(s.ledger, s.st, max); err != nil {
+		return nil, err
+	}
+	return s.recent.messages(), nil
 }
 
-func conversation(f io.ReaderAt, st *state, max int) ([]Entry, error) {
-	var out []Entry // newest first
-	whole := 0      // entries of out that are whole groups
+// branch is a part of a branch, each entry the parent of the next; the numbers
+// rise.
+type branch []node
+
+type node struct {
+	n     uint32
+	size  int // bytes of its record
+	entry *Entry
+}
+
+// follow makes b the newest part of the active branch that fits into max bytes.
+// Entries never change: those that b has are not read again.
+func (b *branch) follow(f io.ReaderAt, st *state, max int) error {
+	newest := make(branch, 0, len(*b)+16)
 	for n := st.tip; n != 0 && max > 0; n = st.parent(n) {
-		e, size, err := entryAt(f, st, n, max)
-		if errors.Is(err, errLong) {
+		o, ok := b.find(n)
+		if !ok {
+			e, size, err := entryAt(f, st, n, max)
+			if errors.Is(err, errLong) {
+				break
+			}
+			if err != nil {
+				return err
+			}
+			o = node{n, size, e}
+		}
+		if max -= o.size; max < 0 {
 			break
 		}
-		if err != nil {
-			return nil, err
-		}
-		if max -= size; max < 0 {
-			break
-		}
-		if e.Kind != KindMessage {
-			continue
-		}
-		out = append(out, *e)
-		if e.Role != RoleTool {
-			whole = len(out)
+		newest = append(newest, o)
+	}
+	slices.Reverse(newest)
+	*b = newest
+	return nil
+}
+
+func (b *branch) find(n uint32) (node, bool) {
+	i, ok := slices.BinarySearchFunc(*b, n, func(o node, n uint32) int { return cmp.Compare(o.n, n) })
+	if !ok {
+		return node{}, false
+	}
+	return (*b)[i], true
+}
+
+// messages are those of the branch, from the first that is no result: one at
+// the front has lost its call.
+func (b branch) messages() []Entry {
+	out := make([]Entry, 0, len(b))
+	for _, o := range b {
+		if o.entry.Kind == KindMessage && (len(out) > 0 || o.entry.Role != RoleTool) {
+			out = append(out, *o.entry)
 		}
 	}
-	out = out[:whole]
-	for i, j := 0, len(out)-1; i < j; i, j = i+1, j-1 {
-		out[i], out[j] = out[j], out[i]
-	}
-	return out, nil
+	return out
 }
 
 // entry reads the n-th entry.

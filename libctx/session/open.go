@@ -25,6 +25,7 @@ type Session struct {
 	st      *state
 	stale   fileStat // of the ledger when the index was written
 	shown   projected
+	recent  branch // what Conversation read last
 	settled []SettledCall
 	broken  error
 	closed  bool
