@@ -1,9 +1,7 @@
 package view
 
 import (
-	"bytes"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 
@@ -65,26 +63,21 @@ func open(d *atomicfile.Dir, rel, name string, owner uint32) (*os.File, unix.Sta
 	return f, st, nil
 }
 
-// read is open and read, of at most max bytes.
+// read reads a trusted regular file of at most max bytes, as open opens it.
 func read(d *atomicfile.Dir, rel, name string, owner uint32, max int64) ([]byte, unix.Stat_t, error) {
-	f, st, err := open(d, rel, name, owner)
-	if err != nil {
-		return nil, st, err
+	text, st, err := d.ReadStat(rel, max)
+	if isRegular(&st) {
+		if err := trusted(name, &st, owner); err != nil {
+			return nil, st, err
+		}
 	}
-	defer f.Close()
-	if st.Size > max {
-		return nil, st, errdefs.New(errdefs.TooBig, "%s: is longer than %d bytes", name, max)
-	}
-	var b bytes.Buffer
-	b.Grow(int(st.Size) + bytes.MinRead)
-	n, err := b.ReadFrom(io.LimitReader(f, max+1))
 	switch {
-	case err != nil:
-		return nil, st, errdefs.New(errdefs.IO, "%s: %w", name, err)
-	case n > max:
+	case err == nil:
+		return text, st, nil
+	case errdefs.Is(err, errdefs.TooBig):
 		return nil, st, errdefs.New(errdefs.TooBig, "%s: is longer than %d bytes", name, max)
 	}
-	return b.Bytes(), st, nil
+	return nil, st, blame(d, rel, name, err)
 }
 
 // blame turns the failure to open rel into one that says what stands there.
