@@ -144,7 +144,7 @@ func TestDisconnect(t *testing.T) {
 		"input": "orphan " + "/workspace/gate" + "\nsleep"}))
 	run = world.Last(temp.Until("start")).Str("run")
 	temp.Until("delta")
-	awaitExists(t, gate)
+	w.AwaitExists(gate)
 	temp.Close()
 	// The run is over when its id is unknown: it leaves no record.
 	for {
@@ -179,7 +179,7 @@ func TestCancel(t *testing.T) {
 			conn := w.Dial("a")
 			conn.Send(send("c-"+c.name, c.name, w.Workspace, c.input))
 			run := world.Last(conn.Until("start")).Str("run")
-			awaitExists(t, alive)
+			w.AwaitExists(alive)
 			w.Dial("a").Ask(world.JSON(map[string]any{"op": "cancel", "id": run, "session": c.name}), "accepted")
 			rest := conn.Until("done")
 			if world.Last(rest).Str("status") != "cancelled" {

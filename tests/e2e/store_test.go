@@ -103,7 +103,7 @@ func serve(t *testing.T, w *world.World, agent string) *exec.Cmd {
 		cmd.Wait()
 	})
 	control := filepath.Join(w.Root, "agent", agent+".d")
-	awaitFile(t, control, func() bool {
+	w.Await(control, func() bool {
 		text, _ := os.ReadFile(control + "/pid")
 		return string(text) == strconv.Itoa(cmd.Process.Pid)+"\n"
 	})
@@ -118,7 +118,7 @@ func TestKilledInACall(t *testing.T) {
 	alive := filepath.Join(w.Workspace, "alive")
 	c.Send(send("m2", "s", w.Workspace, `call shell.exec {"cmd":"echo x >> count; setsid sh -c 'trap \"\" TERM; while :; do echo x >> alive; sleep 0.02; done' & sleep 1000"}`+"\n--\nsay two"))
 	second := durable(c.Until("tool_policy"))
-	awaitExists(t, alive)
+	w.AwaitExists(alive)
 	w.Kill(pid(w, "a"))
 	w.AwaitGone("a killed server's sandboxes", w.Inside)
 	size := len(w.Read(alive))
@@ -178,7 +178,7 @@ func TestKilledServe(t *testing.T) {
 	c := w.Dial("a")
 	c.Send(send("m", "s", w.Workspace, "orphan /workspace/alive\nsleep deaf"))
 	c.Until("delta")
-	awaitExists(t, w.Workspace+"/alive")
+	w.AwaitExists(w.Workspace + "/alive")
 	killed := 0
 	for _, p := range w.Processes() {
 		line, _ := os.ReadFile("/proc/" + strconv.Itoa(p) + "/cmdline")
