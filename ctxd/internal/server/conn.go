@@ -122,16 +122,16 @@ func (c *conn) serve(ctx context.Context, handle func(context.Context, *conn, []
 	c.sock.SetWriteDeadline(time.Now().Add(lastWords))
 	writer.Wait()
 	c.leave()
-	patience := lastWords
-	if ctx.Err() != nil {
-		patience = lastGlance
-	}
-	c.linger(patience)
+	c.linger(ctx)
 }
 
 // linger closes the connection so that the client reads what was written and
 // then a clean end: closing over unread input would reset it.
-func (c *conn) linger(patience time.Duration) {
+func (c *conn) linger(ctx context.Context) {
+	patience := lastWords
+	if ctx.Err() != nil {
+		patience = lastGlance
+	}
 	c.sock.CloseWrite()
 	c.sock.SetReadDeadline(time.Now().Add(patience))
 	io.Copy(io.Discard, c.sock)

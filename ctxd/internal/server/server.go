@@ -169,6 +169,10 @@ func (s *Server) converse(ctx context.Context, a accept, busy bool) {
 		a.conn.SetWriteDeadline(time.Now().Add(lastWords))
 		c.out.drain(a.conn)
 		leave()
+		if subject != authz.Stranger {
+			c.linger(ctx) // who may speak has perhaps begun to
+			return
+		}
 		a.conn.Close()
 		return
 	}
