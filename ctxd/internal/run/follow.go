@@ -134,7 +134,8 @@ type follower struct {
 	l    *Live
 	s    *sub
 	end  bool
-	done bool // the run's done frame was given
+	tail []byte // the last frame that was given
+	done bool   // the run's done frame was given
 }
 
 // replay copies recorded frames at the client's own pace and joins the live
@@ -161,22 +162,32 @@ func (f *follower) replay(ctx context.Context, store ledger, gen int, offset int
 }
 
 // give writes one recorded frame if it belongs to the stream; false means the
-// client is gone.
+// client is gone. What a frame says is only looked at where one run is followed.
 func (f *follower) give(ctx context.Context, line []byte) bool {
-	var head wire.Head
-	if err := wire.Object(line, &head); err != nil {
-		f.fail(errdefs.New(errdefs.IO, "recorded frame: %w", err))
-		return false
-	}
-	if f.s.run != "" && head.Run != f.s.run {
-		return true
+	if f.s.run != "" {
+		head, ok := f.head(line)
+		if !ok {
+			return false
+		}
+		if head.Run != f.s.run {
+			return true
+		}
+		f.done = head.Type == "done"
 	}
 	if f.s.client.Write(ctx, line) != nil {
 		return false
 	}
-	f.s.last = head.ID
-	f.done = f.s.run != "" && head.Type == "done"
+	f.tail = line
 	return true
+}
+
+// head is the head of a recorded frame.
+func (f *follower) head(line []byte) (head wire.Head, ok bool) {
+	if err := wire.Object(line, &head); err != nil {
+		f.fail(errdefs.New(errdefs.IO, "recorded frame: %w", err))
+		return head, false
+	}
+	return head, true
 }
 
 // join turns the follower into a subscriber, unless more was recorded
@@ -194,6 +205,13 @@ func (f *follower) join(gen int, offset int64) bool {
 		}
 		f.s.release()
 		return true
+	}
+	if f.tail != nil {
+		head, ok := f.head(f.tail)
+		if !ok {
+			return true
+		}
+		f.s.last = head.ID
 	}
 	l.subs = append(l.subs, f.s)
 	return true

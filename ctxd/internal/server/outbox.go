@@ -3,6 +3,8 @@ package server
 import (
 	"context"
 	"io"
+	"net"
+	"slices"
 	"sync"
 
 	"cortexfs.org/libctx"
@@ -66,16 +68,10 @@ func (o *outbox) force(line []byte) {
 // put waits for room. It ends with the context's error or when the client is
 // gone.
 func (o *outbox) put(ctx context.Context, line []byte) error {
-	stop := context.AfterFunc(ctx, func() {
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		o.change.Broadcast()
-	})
-	defer stop()
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for o.full(line) && o.failed == nil && !o.closed && ctx.Err() == nil {
-		o.change.Wait()
+	if o.full(line) {
+		o.await(ctx, line)
 	}
 	switch {
 	case ctx.Err() != nil:
@@ -87,6 +83,19 @@ func (o *outbox) put(ctx context.Context, line []byte) error {
 	}
 	o.add(line)
 	return nil
+}
+
+// await waits for room or for a reason not to. Called with mu held.
+func (o *outbox) await(ctx context.Context, line []byte) {
+	stop := context.AfterFunc(ctx, func() {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.change.Broadcast()
+	})
+	defer stop()
+	for o.full(line) && o.failed == nil && !o.closed && ctx.Err() == nil {
+		o.change.Wait()
+	}
 }
 
 // close lets the writer end once everything taken is written.
@@ -108,8 +117,16 @@ func (o *outbox) fail(err error) {
 	o.change.Broadcast()
 }
 
-// next waits for a line; false means there will be none.
-func (o *outbox) next() ([]byte, bool) {
+// What one system call writes at most, unless a single line is longer: enough
+// that the call itself costs next to nothing.
+const (
+	writeFrames = 64
+	writeBytes  = 256 << 10
+)
+
+// next waits for lines and takes what one write is to carry; false means there
+// will be none.
+func (o *outbox) next() (net.Buffers, bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for len(o.lines) == 0 && !o.closed && o.failed == nil {
@@ -118,22 +135,27 @@ func (o *outbox) next() ([]byte, bool) {
 	if len(o.lines) == 0 {
 		return nil, false
 	}
-	line := o.lines[0]
-	o.lines[0] = nil
-	o.lines = o.lines[1:]
-	o.bytes -= len(line)
+	n, bytes := 1, len(o.lines[0])
+	for n < min(len(o.lines), writeFrames) && bytes+len(o.lines[n]) <= writeBytes {
+		bytes += len(o.lines[n])
+		n++
+	}
+	taken := slices.Clone(o.lines[:n])
+	clear(o.lines[:n])
+	o.lines = o.lines[n:]
+	o.bytes -= bytes
 	o.change.Broadcast()
-	return line, true
+	return taken, true
 }
 
 // drain writes lines to w until the box is closed and empty or w fails.
 func (o *outbox) drain(w io.Writer) {
 	for {
-		line, ok := o.next()
+		lines, ok := o.next()
 		if !ok {
 			return
 		}
-		if _, err := w.Write(line); err != nil {
+		if _, err := lines.WriteTo(w); err != nil {
 			o.fail(err)
 			return
 		}
