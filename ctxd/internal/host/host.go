@@ -135,9 +135,11 @@ func (h *Host) turn(ctx context.Context, r *run.Run, out output) (*envelope.Obse
 		return nil, err
 	}
 	res, err := h.call(ctx, r, toolrun.Call{ID: call.Call, Name: call.Name, Arguments: call.Arguments})
-	werr := r.Append(session.RoleTool, wire.Part{
-		Type: "tool_result", Call: call.Call, Name: call.Name, Status: res.Status, Text: res.Content,
-		Truncated: res.Truncated, ExitCode: res.ExitCode, DurationMS: res.Duration.Milliseconds(),
+	werr := settle(res, func(res toolrun.Result) error {
+		return r.Append(session.RoleTool, wire.Part{
+			Type: "tool_result", Call: call.Call, Name: call.Name, Status: res.Status, Text: res.Content,
+			Truncated: res.Truncated, ExitCode: res.ExitCode, DurationMS: res.Duration.Milliseconds(),
+		})
 	})
 	if err != nil {
 		return nil, err
@@ -168,13 +170,29 @@ func (h *Host) Tool(ctx context.Context, r *run.Run) error {
 		return err
 	}
 	res, err := h.call(ctx, r, toolrun.Call{ID: id, Name: "tsh", Arguments: args})
-	werr := r.Record(&wire.ToolResult{
-		Head: wire.Head{Type: "tool_result"}, Call: id, Name: "tsh", Status: res.Status, Content: res.Content,
-		Truncated: res.Truncated, ExitCode: res.ExitCode, DurationMS: res.Duration.Milliseconds(),
+	werr := settle(res, func(res toolrun.Result) error {
+		return r.Record(&wire.ToolResult{
+			Head: wire.Head{Type: "tool_result"}, Call: id, Name: "tsh", Status: res.Status, Content: res.Content,
+			Truncated: res.Truncated, ExitCode: res.ExitCode, DurationMS: res.Duration.Milliseconds(),
+		})
 	})
 	if err == nil {
 		err = werr
 	}
+	return err
+}
+
+// settle commits the result of a call. One for which a full session has no room
+// is replaced by one that says so, because no run can end with an open call; the
+// error is still that of the first.
+func settle(res toolrun.Result, commit func(toolrun.Result) error) error {
+	err := commit(res)
+	if err == nil {
+		return nil
+	}
+	short := toolrun.Failure("the result could not be kept: " + err.Error())
+	short.ExitCode, short.Duration = res.ExitCode, res.Duration
+	_ = commit(short) // if this fails too, so will the end of the run, which reports it
 	return err
 }
 

@@ -211,6 +211,9 @@ func (l *Live) settle(r *Run, err error) {
 		}
 		l.say(r.ID, &wire.Error{Head: wire.Head{Type: "error"}, Code: errdefs.KindOf(err), Message: err.Error()})
 		l.say(r.ID, &wire.Done{Head: wire.Head{Type: "done"}, Status: "error"})
+		if l.store != nil && l.gen == r.gen {
+			l.drop() // with a run that never ends in it the session would be of no use
+		}
 	}
 	l.unwatch(r.ID)
 }

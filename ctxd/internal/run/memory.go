@@ -40,7 +40,8 @@ func newMemory(name libctx.Session) *memory {
 	}
 }
 
-// Commit keeps records. A record too many is errdefs.NoSpace.
+// Commit keeps records. One too many is errdefs.NoSpace; short ones, which end
+// what was begun, may use a reserve.
 func (m *memory) Commit(records ...session.Record) ([]session.Event, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -50,8 +51,8 @@ func (m *memory) Commit(records ...session.Record) ([]session.Event, error) {
 		if err != nil {
 			return nil, err
 		}
-		if m.bytes+len(line) > libctx.MaxTempSession {
-			return nil, errdefs.New(errdefs.NoSpace, "a session of scope temp holds at most %d bytes", libctx.MaxTempSession)
+		if len(line) > maxShort && m.room(len(line)) != nil || m.bytes+len(line) > libctx.MaxTempSession {
+			return nil, m.full()
 		}
 		events, err := m.fold.Next(line)
 		if err != nil {
@@ -197,7 +198,26 @@ func (m *memory) Info() session.Info {
 }
 
 // Room is always there: Commit says when there is none.
-func (m *memory) Room() error { return nil }
+func (m *memory) Room() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.room(0)
+}
+
+// maxShort is how long a record may be that goes into the reserve.
+const maxShort = 8 << 10
+
+// room says whether n bytes leave the reserve whole.
+func (m *memory) room(n int) error {
+	if m.bytes+n > libctx.MaxTempSession-libctx.LedgerReserve {
+		return m.full()
+	}
+	return nil
+}
+
+func (m *memory) full() error {
+	return errdefs.New(errdefs.NoSpace, "a session of scope temp holds at most %d bytes; go on in another session", libctx.MaxTempSession)
+}
 
 // Broken is never: memory does not fail.
 func (m *memory) Broken() error { return nil }
