@@ -428,11 +428,10 @@ func TestProjections(t *testing.T) {
 	}
 }
 
-// TestFullSession: a session at the limit of its ledger.
-func TestFullSession(t *testing.T) {
-	w := ready(t)
-	w.MustCtx("agent", "stop", "a")
-	dir := w.Session("a", "full")
+// fill writes by hand a session whose ledger holds about so many bytes.
+func fill(t *testing.T, w *world.World, session string, bytes int) {
+	t.Helper()
+	dir := w.Session("a", session)
 	w.Mkdir(dir, 0o700)
 	f, err := os.Create(dir + "/messages.jsonl")
 	if err != nil {
@@ -446,23 +445,25 @@ func TestFullSession(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	put(`"session","format":1,"agent":"a","session":"full"`)
-	for entry := 1; size < libctx.MaxLedger-libctx.LedgerReserve; entry += 2 {
+	put(`"session","format":1,"agent":"a","session":"%s"`, session)
+	for entry := 1; bytes-size > 4096; entry += 2 {
 		run := libctx.NewRun()
 		put(`"entry","id":"e%d","parent":%s,"run":"%s","kind":"message","role":"user","content":[{"type":"text","text":"go on"}],"client_id":"m%d"`,
 			entry, []string{"null", fmt.Sprintf(`"e%d"`, entry-1)}[min(entry-1, 1)], run, entry)
-		put(`"fact","run":"%s","frame":{"type":"start","session":"full","agent":"a","client_id":"m%d","scope":"private","cwd":"/workspace","workspace":"%s"}`, run, entry, w.Workspace)
-		rest := libctx.MaxLedger - size - 4096
+		put(`"fact","run":"%s","frame":{"type":"start","session":"%s","agent":"a","client_id":"m%d","scope":"private","cwd":"/workspace","workspace":"%s"}`, run, session, entry, w.Workspace)
 		put(`"entry","id":"e%d","parent":"e%d","run":"%s","kind":"message","role":"assistant","content":[{"type":"text","text":"%s"}]`,
-			entry+1, entry, run, strings.Repeat("x", min(rest, 24<<20)))
+			entry+1, entry, run, strings.Repeat("x", min(bytes-size, 24<<20)))
 		put(`"checkpoint","run":"%s","outcome":"completed","head":"e%d"`, run, entry+1)
 	}
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if os.Geteuid() == 0 {
-		os.Chown(dir+"/messages.jsonl", w.UID, w.UID)
-	}
+}
+
+// TestFullSession: a session at the limit of its ledger.
+func TestFullSession(t *testing.T) {
+	w := ready(t)
+	fill(t, w, "full", libctx.MaxLedger-libctx.LedgerReserve/2)
 	c := w.Dial("a")
 	for _, line := range []string{send("m", "full", w.Workspace, "say no"), tsh("t", "full", w.Workspace, "fs.read", "x")} {
 		f := c.Ask(line, "error")[0]
@@ -481,6 +482,27 @@ func TestFullSession(t *testing.T) {
 	}
 	if peak := peakMemory(t, pid(w, "a")); peak > 400<<20 {
 		t.Errorf("the daemon's peak memory is %d MiB", peak>>20)
+	}
+}
+
+// TestSessionFillsUp: a session that becomes full in the middle of a run: the
+// run ends with the reason, the call is paired, and that is kept.
+func TestSessionFillsUp(t *testing.T) {
+	w := ready(t, "shell.exec")
+	fill(t, w, "full", libctx.MaxLedger-libctx.LedgerReserve-20000)
+	c := w.Dial("a")
+	f := c.Ask(send("last", "full", w.Workspace, `call shell.exec {"cmd":"head -c 40000 /dev/zero | tr '\\\\0' x"}`+"\n--\nsay no"), "done")
+	if e := f[len(f)-2]; world.Last(f).Str("status") != "error" || e.Str("code") != "ENOSPC" || !strings.Contains(e.Str("message"), "another session") {
+		t.Errorf("%s", world.JSON(f))
+	}
+	w.MustCtx("agent", "stop", "a")
+	all := ledger(t, w, "a", "full")
+	if last := all[len(all)-1]; last.Type != "checkpoint" || last.Outcome != "failed" {
+		t.Errorf("the last record: %+v", last)
+	}
+	again := durable(w.Dial("a").Ask(send("last", "full", w.Workspace, `call shell.exec {"cmd":"head -c 40000 /dev/zero | tr '\\\\0' x"}`+"\n--\nsay no"), "done"))
+	if world.JSON(again) != world.JSON(durable(f)) {
+		t.Errorf("afterwards it is %s, it was %s", world.JSON(again), world.JSON(durable(f)))
 	}
 }
 
