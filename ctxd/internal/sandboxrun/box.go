@@ -36,6 +36,9 @@ func (b *box) find(status *os.File) error {
 		return err
 	}
 	h, err := procid.Open(pid)
+	if errdefs.Is(err, errdefs.NotFound) {
+		return errdefs.New(errdefs.Unavailable, "the first process ended") // bwrap says why
+	}
 	if err != nil {
 		return err
 	}
