@@ -11,7 +11,8 @@ PREFIX ?= /usr/local
 FUZZTIME ?= 1m
 # Tests with several users need root and are in a package of their own.
 TESTED = $$([ $$(id -u) = 0 ] && echo work || go list work | grep -v /tests/uids)
-export GOFLAGS := -trimpath -buildvcs=false
+# The tag leaves out a writer of manual pages that every start would pay for.
+export GOFLAGS := -trimpath -buildvcs=false -tags=urfave_cli_no_docs
 
 LDFLAGS := -s -w -buildid= -X cortexfs.org/libctx.Version=$(VERSION)
 GOBUILD := CGO_ENABLED=0 go build -ldflags '$(LDFLAGS)'
@@ -48,8 +49,8 @@ alone: ## build each module without the workspace
 fuzz: ## run every fuzz target for FUZZTIME
 	@scripts/fuzz $(FUZZTIME)
 
-bench: build ## measure
-	go test -run '^$$' -bench . -benchmem -timeout 20m work
+bench: ## measure beside the floors, about three minutes (docs/performance.md)
+	@cd tests && go test -run '^$$' -bench . -timeout 20m ./bench
 
 install: build ## copy the programs to DESTDIR/PREFIX/bin
 	install -d $(DESTDIR)$(PREFIX)/bin

@@ -126,7 +126,7 @@ func (s *suite) sends() {
 	defer r.free()
 	c := s.dial()
 	defer c.Close()
-	all := s.repeat(5, 150, func() { c.ask(s, s.send("warm", "say hello"), "done") }, send, r.step)
+	all := s.repeat(5, 100, func() { c.ask(s, s.send("warm", "say hello"), "done") }, send, r.step)
 	const what = "bwrap, the same recipe and executable"
 	s.times("one connection, warm", all[0], all[2], what)
 	s.times("ctx agent send, warm", all[1], all[2], what)
@@ -142,7 +142,7 @@ func (s *suite) tools() {
 	defer r.free()
 	c := s.dial()
 	defer c.Close()
-	all := s.repeat(5, 200, func() { c.ask(s, s.tsh("tools"), "done") }, r.tool, s.trivial)
+	all := s.repeat(5, 150, func() { c.ask(s, s.tsh("tools"), "done") }, r.tool, s.trivial)
 	s.times("tsh, one connection, warm", all[0], all[1], "bwrap, the same recipe and tool")
 	s.times("the same", all[0], all[2], "bwrap … true")
 	with := strings.Repeat(`call fs.read {"path":"README.md"}`+"\n--\n", libctx.MaxAgentCalls) + "say done"

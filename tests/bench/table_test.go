@@ -48,12 +48,16 @@ type table struct{ rows [][]string }
 func (t *table) row(cells ...string) { t.rows = append(t.rows, cells) }
 
 // head begins a group of rows.
-func (t *table) head(name string) { t.row(name) }
+func (t *table) head(name string) { t.row(name, "", "", "", "", "", "") }
 
 // times adds a row of durations.
 func (t *table) times(name string, s, floor sample, what string) {
 	m, f := s.median(), floor.median()
-	t.row("  "+name, ms(m), ms(s.quantile(0.99)), ms(f), ratio(float64(m), float64(f)), fmt.Sprint(len(s)), what)
+	p99 := ""
+	if len(s) >= 50 {
+		p99 = ms(s.quantile(0.99))
+	}
+	t.row("  "+name, ms(m), p99, ms(f), ratio(float64(m), float64(f)), fmt.Sprint(len(s)), what)
 }
 
 // figures adds a row of numbers of a unit; ratio is value/floor.
