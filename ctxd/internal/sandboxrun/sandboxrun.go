@@ -83,7 +83,15 @@ func New(cfg Config) (*Launcher, error) {
 	l.life, l.end = context.WithCancelCause(context.Background())
 	go startAll(l.starts)
 	l.runs.Go(sweep)
-	if err := l.try(); err != nil {
+	// Both at once: whoever waits for the first answer of an agent waits for this
+	// too. A version that is too old fails both; the options say it better.
+	options := make(chan error, 1)
+	go func() { options <- checkOptions(l.bwrap) }()
+	err = l.try()
+	if old := <-options; old != nil {
+		err = old
+	}
+	if err != nil {
 		l.Close()
 		return nil, err
 	}
