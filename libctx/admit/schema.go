@@ -2,6 +2,7 @@ package admit
 
 import (
 	"fmt"
+	"sync"
 
 	"cortexfs.org/libctx/control"
 	"github.com/go-json-experiment/json/jsontext"
@@ -39,10 +40,34 @@ func schema(q *question) finding {
 	return pass
 }
 
+// compiled keeps what schemas were made of their texts: a tool's is asked for at
+// every call and hardly ever changes. Beyond maxCompiled it begins anew.
+var compiled struct {
+	sync.Mutex
+	of map[string]*control.Schema
+}
+
+const maxCompiled = 64
+
 // compile reads a schema.
 func compile(text []byte) (s *control.Schema, err error) {
+	compiled.Lock()
+	s = compiled.of[string(text)]
+	compiled.Unlock()
+	if s != nil {
+		return s, nil
+	}
 	defer contain(&err)
-	return control.ParseSchema(text)
+	if s, err = control.ParseSchema(text); err != nil {
+		return nil, err
+	}
+	compiled.Lock()
+	defer compiled.Unlock()
+	if len(compiled.of) >= maxCompiled || compiled.of == nil {
+		compiled.of = map[string]*control.Schema{}
+	}
+	compiled.of[string(text)] = s
+	return s, nil
 }
 
 // fits validates arguments.
