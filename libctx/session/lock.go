@@ -62,8 +62,11 @@ func (l *locks) exclusive(fn func() error) error {
 	return fn()
 }
 
+// close gives both up at once. Closing alone would not: a process that is being
+// started has every descriptor until it executes its program.
 func (l *locks) close() {
 	l.io.Close()
+	flock(l.own, unix.LOCK_UN)
 	l.own.Close()
 }
 
