@@ -67,10 +67,21 @@ const (
 	MaxToolOutput     = 1 << 20   // bytes of standard output of a json-mode tool
 	MaxToolArguments  = 1 << 20   // bytes of the arguments a built-in tool reads
 	MaxToolScript     = 4 << 10   // bytes of the two-line file of a built-in tool
-	MaxListDepth      = 64        // levels of directories one fs.list call descends
+	MaxListDepth      = 64        // levels of directories one fs.list or fs.search call descends
+	MaxLineShown      = 2000      // characters of one line that fs.read shows
+	MaxSearchLine     = 300       // characters of one line that fs.search shows
+	MaxSearchMatches  = 10_000    // matching lines one fs.search call shows
+	MaxSearchContext  = 100       // lines around a match
+	MaxSearchPattern  = 4 << 10   // bytes of a pattern
+	MaxIgnoreFile     = 256 << 10 // bytes read of one file of ignore patterns
+	MaxDiff           = 16 << 10  // bytes of the diff that a changing file tool shows
+	MaxSpillFile      = 16 << 20  // bytes kept of one output that a result does not hold
+	MaxSpillBytes     = 64 << 20  // bytes of all such files of one session
+	MaxSpillFiles     = 32        // such files of one session
 	ToolTimeout       = 120 * time.Second
 	ToolTimeoutGrace  = 2 * time.Second   // that a json-mode tool gets beyond its timeout, to answer with what it has
-	ShellTimeout      = 110 * time.Second // of a command that shell.exec runs where no host bounds it
+	ShellTimeout      = 110 * time.Second // of a command that shell.exec or bash runs where no host bounds it
+	SearchTimeout     = 30 * time.Second  // of one fs.search call, which then shows what it found
 	MaxToolTimeout    = time.Hour
 	DrainAfterExit    = 500 * time.Millisecond // output of a tool is read this long after its process ended
 )

@@ -2,7 +2,10 @@ package fs
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
+	"hash"
 	"io"
 
 	"cortexfs.org/libctx"
@@ -11,7 +14,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Read is fs.read: lines of one UTF-8 text file, byte for byte.
+// Read is fs.read: lines of one UTF-8 text file, byte for byte, and the hash of
+// all of it.
 var Read = tool.Tool{
 	Name: "fs.read",
 	Form: tool.Form{Operands: []string{"path", "start", "lines"}, Numbers: []string{"start", "lines"}, Switches: []string{"numbers"}},
@@ -32,7 +36,8 @@ func read(ctx context.Context, args jsontext.Value, out *tool.Output) error {
 	if err != nil {
 		return err
 	}
-	v := view{first: 1, end: int(^uint(0) >> 1), numbers: a.Numbers, max: libctx.MaxToolResult - tool.Reserve}
+	v := view{first: 1, end: int(^uint(0) >> 1), numbers: a.Numbers, max: libctx.MaxToolResult - tool.Reserve,
+		width: libctx.MaxLineShown}
 	if a.Start != nil {
 		if v.first = *a.Start; v.first < 1 {
 			return errdefs.New(errdefs.Invalid, "arguments: start is %d, lines count from 1", v.first)
@@ -54,13 +59,15 @@ func read(ctx context.Context, args jsontext.Value, out *tool.Output) error {
 	if st.Size > libctx.MaxFileRead {
 		return tooBig(p, st.Size)
 	}
-	if err := scan(ctx, f, st.Size, &v, p); err != nil {
+	sum := sha256.New()
+	if err := scan(ctx, f, st.Size, &v, sum, p); err != nil {
 		return err
 	}
 	if v.total() < v.first && v.first > 1 {
 		return errdefs.New(errdefs.Invalid, "%s: start %d is past the last line, %d", Show(p), v.first, v.total())
 	}
 	out.Write(v.out)
+	out.Notef("sha256 %s", hex.EncodeToString(sum.Sum(nil)))
 	v.note(out)
 	return nil
 }
@@ -69,10 +76,10 @@ func tooBig(p string, size int64) error {
 	return errdefs.New(errdefs.TooBig, "%s: %d bytes, over the limit of %d", Show(p), size, libctx.MaxFileRead)
 }
 
-// scan passes a whole file through the view in pieces that end between
-// characters, and refuses what is not text. Stated is the size it had when it was
+// scan passes a whole file through the hash and, in pieces that end between
+// characters, through the view, and refuses what is not text. Stated is the size it had when it was
 // opened; it may grow, and reading ends at the limit all the same.
-func scan(ctx context.Context, r io.Reader, stated int64, v *view, p string) error {
+func scan(ctx context.Context, r io.Reader, stated int64, v *view, sum hash.Hash, p string) error {
 	buf := make([]byte, 128<<10)
 	keep, size := 0, int64(0)
 	for {
@@ -83,6 +90,7 @@ func scan(ctx context.Context, r io.Reader, stated int64, v *view, p string) err
 		if size += int64(n); size > libctx.MaxFileRead {
 			return tooBig(p, size)
 		}
+		sum.Write(buf[keep : keep+n])
 		text := buf[:keep+n]
 		whole := boundary(text)
 		if errors.Is(err, io.EOF) {
@@ -96,6 +104,7 @@ func scan(ctx context.Context, r io.Reader, stated int64, v *view, p string) err
 		keep = copy(buf, text[whole:])
 		switch {
 		case errors.Is(err, io.EOF):
+			v.finish()
 			return nil
 		case err != nil:
 			return errdefs.New(errdefs.KindOf(err), "%s: %w", Show(p), err)

@@ -1,6 +1,7 @@
 package fs
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"os"
 	"strings"
@@ -21,25 +22,25 @@ func TestRead(t *testing.T) {
 		text  string
 		notes string
 	}{
-		{map[string]any{"path": "five"}, "a\nb\nc\nd\ne\n", ""},
-		{map[string]any{"path": "five", "start": 1, "lines": 9}, "a\nb\nc\nd\ne\n", ""},
+		{map[string]any{"path": "five"}, "a\nb\nc\nd\ne\n", "[lines 1-5 of 5]"},
+		{map[string]any{"path": "five", "start": 1, "lines": 9}, "a\nb\nc\nd\ne\n", "[lines 1-5 of 5]"},
 		{map[string]any{"path": "five", "lines": 2}, "a\nb\n", "[lines 1-2 of 5; next: start=3]"},
 		{map[string]any{"path": "five", "start": 2, "lines": 2}, "b\nc\n", "[lines 2-3 of 5; next: start=4]"},
 		{map[string]any{"path": "five", "start": 4}, "d\ne\n", "[lines 4-5 of 5]"},
 		{map[string]any{"path": "five", "start": 5, "numbers": true}, "     5\te\n", "[lines 5-5 of 5]"},
-		{map[string]any{"path": "open"}, "a\nb", ""},
+		{map[string]any{"path": "open"}, "a\nb", "[lines 1-2 of 2]"},
 		{map[string]any{"path": "open", "start": 2}, "b", "[lines 2-2 of 2]"},
 		{map[string]any{"path": "open", "lines": 1}, "a\n", "[lines 1-1 of 2; next: start=2]"},
 		{map[string]any{"path": "empty"}, "", "[empty file]"},
-		{map[string]any{"path": "crlf"}, "\ufeffone\r\ntwo\r\n", ""},
+		{map[string]any{"path": "crlf"}, "\ufeffone\r\ntwo\r\n", "[lines 1-2 of 2]"},
 		{map[string]any{"path": "crlf", "start": 2}, "two\r\n", "[lines 2-2 of 2]"},
-		{map[string]any{"path": "lf", "numbers": true}, "     1\t\n     2\t\n", ""},
-		{map[string]any{"path": "repl"}, "\ufffd\n", ""},
+		{map[string]any{"path": "lf", "numbers": true}, "     1\t\n     2\t\n", "[lines 1-2 of 2]"},
+		{map[string]any{"path": "repl"}, "\ufffd\n", "[lines 1-1 of 1]"},
 		{map[string]any{"args": []string{"five", "2", "1"}}, "b\n", "[lines 2-2 of 5; next: start=3]"},
 		{map[string]any{"args": []string{"--numbers", "five", "--start=5"}}, "     5\te\n", "[lines 5-5 of 5]"},
 	} {
 		out, err := call(t, Read, c.args)
-		if err != nil || out.Text() != c.text || strings.Join(out.Notes(), "") != c.notes || out.IsTruncated() {
+		if err != nil || out.Text() != c.text || len(out.Notes()) != 2 || out.Notes()[1] != c.notes || out.IsTruncated() {
 			t.Errorf("%v: %q %q %v", c.args, out.Text(), out.Notes(), err)
 		}
 	}
@@ -72,7 +73,7 @@ func TestReadLong(t *testing.T) {
 			break
 		}
 		var from, to, total, next int
-		if _, err := fmt.Sscanf(out.Notes()[0], "[lines %d-%d of %d; next: start=%d]", &from, &to, &total, &next); err != nil ||
+		if _, err := fmt.Sscanf(out.Notes()[1], "[lines %d-%d of %d; next: start=%d]", &from, &to, &total, &next); err != nil ||
 			from != start || total != 20_000 || next != to+1 {
 			t.Fatalf("note %q, %v", out.Notes(), err)
 		}
@@ -83,21 +84,32 @@ func TestReadLong(t *testing.T) {
 	}
 }
 
+func TestReadHash(t *testing.T) {
+	text := strings.Repeat("é and more\n", 40_000)
+	place(t, map[string]string{"f": text})
+	out, err := call(t, Read, map[string]any{"path": "f", "start": 7, "lines": 1})
+	if want := fmt.Sprintf("[sha256 %x]", sha256.Sum256([]byte(text))); err != nil || out.Notes()[0] != want {
+		t.Errorf("%q, %v", out.Notes(), err)
+	}
+}
+
 func TestReadHugeLine(t *testing.T) {
-	place(t, map[string]string{"huge": "first\n" + strings.Repeat("é", 1<<20) + "\nlast\n", "only": strings.Repeat("x", 1<<20)})
+	place(t, map[string]string{
+		"huge": "first\n" + strings.Repeat("é", 1<<20) + "\r\nlast\n", "only": strings.Repeat("x", 1<<20),
+		"just": strings.Repeat("é", libctx.MaxLineShown) + "\n",
+	})
 	out, err := call(t, Read, map[string]any{"path": "huge"})
-	if err != nil || out.Text() != "first\n" || out.Notes()[0] != "[lines 1-1 of 3; next: start=2]" || !out.IsTruncated() {
+	if want := "first\n" + strings.Repeat("é", libctx.MaxLineShown) + "…[2093153 bytes more]\nlast\n"; err != nil || out.Text() != want || !out.IsTruncated() {
 		t.Errorf("%.80q %q %v", out.Text(), out.Notes(), err)
 	}
-	out, err = call(t, Read, map[string]any{"path": "huge", "start": 2})
-	if err != nil || !strings.HasPrefix(out.Notes()[0], "[line 2 of 3, cut after ") || !strings.HasSuffix(out.Notes()[0], "; next: start=3]") {
-		t.Errorf("%q %v", out.Notes(), err)
-	}
-	if n := len(out.Content()); n > libctx.MaxToolResult || n < libctx.MaxToolResult-2000 || strings.Trim(out.Text(), "é") != "" {
-		t.Errorf("%d bytes", n)
+	if len(out.Notes()) != 3 || !strings.HasPrefix(out.Notes()[1], "[1 of these lines") || out.Notes()[2] != "[lines 1-3 of 3]" {
+		t.Errorf("%q", out.Notes())
 	}
 	out, err = call(t, Read, map[string]any{"path": "only", "numbers": true})
-	if err != nil || len(out.Content()) > libctx.MaxToolResult || !strings.HasPrefix(out.Text(), "     1\txx") || strings.Contains(out.Notes()[0], "next") {
+	if err != nil || out.Text() != "     1\t"+strings.Repeat("x", libctx.MaxLineShown)+"…[1046576 bytes more]" || !out.IsTruncated() {
+		t.Errorf("%q %v", out.Notes(), err)
+	}
+	if out, err = call(t, Read, map[string]any{"path": "just"}); err != nil || out.IsTruncated() || len(out.Notes()) != 2 {
 		t.Errorf("%q %v", out.Notes(), err)
 	}
 }
@@ -159,7 +171,8 @@ func TestViewDoesNotDependOnPieces(t *testing.T) {
 		first := rapid.IntRange(1, 20).Draw(t, "first")
 		count := rapid.IntRange(1, 20).Draw(t, "count")
 		limit := rapid.IntRange(4, 100).Draw(t, "limit")
-		v := view{first: first, end: first + count, max: limit}
+		width := rapid.IntRange(1, 20).Draw(t, "width")
+		v := view{first: first, end: first + count, max: limit, width: width}
 		for rest := []byte(text); len(rest) > 0; {
 			n := rapid.IntRange(1, len(rest)).Draw(t, "piece")
 			for n < len(rest) && !utf8.RuneStart(rest[n]) {
@@ -168,6 +181,7 @@ func TestViewDoesNotDependOnPieces(t *testing.T) {
 			v.take(rest[:n])
 			rest = rest[n:]
 		}
+		v.finish()
 		lines := strings.SplitAfter(text, "\n")
 		if lines[len(lines)-1] == "" {
 			lines = lines[:len(lines)-1]
@@ -177,13 +191,17 @@ func TestViewDoesNotDependOnPieces(t *testing.T) {
 		}
 		want := ""
 		for i := first; i < first+count && i <= len(lines); i++ {
-			if len(want)+len(lines[i-1]) > limit {
-				if want == "" {
-					want = lines[i-1][:boundary([]byte(lines[i-1][:limit]))]
-				}
+			line, ending := strings.CutSuffix(lines[i-1], "\n")
+			if r := []rune(line); len(r) > width {
+				line = fmt.Sprintf("%s…[%d bytes more]", string(r[:width]), len(string(r[width:])))
+			}
+			if ending {
+				line += "\n"
+			}
+			if len(want)+len(line) > limit {
 				break
 			}
-			want += lines[i-1]
+			want += line
 		}
 		if string(v.out) != want {
 			t.Fatalf("%q, not %q", v.out, want)

@@ -9,23 +9,26 @@ import (
 )
 
 // view picks the lines [first, end) out of a text that passes by in pieces, as
-// many whole ones as fit in max bytes; of a first line that does not fit, the
-// head. It counts all lines. A line is what ends in LF, or what follows the last
-// LF; its bytes, a CR too, stay as they are.
+// many as fit in max bytes; of a line of more than width characters it keeps the
+// head and a mark. It counts all lines. A line is what ends in LF, or what
+// follows the last LF; its bytes, a CR too, stay as they are.
 type view struct {
 	first, end int
 	numbers    bool
-	max        int
+	max, width int
 
 	out     []byte
-	lines   int  // LFs seen
-	open    bool // the last line seen so far has no LF yet
-	begin   int  // where in out the line being copied begins
-	copied  int  // whole lines in out
-	full    bool // max was reached
-	clipped bool // out is the head of line first
+	lines   int    // LFs seen
+	open    bool   // the last line seen so far has no LF yet
+	line    []byte // head of the line that passes, if it is to be shown
+	chars   int    // characters in line
+	over    int    // bytes of it that are not in line
+	copied  int    // lines in out
+	clipped int    // lines in out that are only heads
+	full    bool   // max was reached
 }
 
+// take sees the next piece of the text, which ends between characters.
 func (v *view) take(p []byte) {
 	for len(p) > 0 {
 		line := v.lines + 1
@@ -42,13 +45,23 @@ func (v *view) take(p []byte) {
 			n, ended = len(p), false
 		}
 		if line >= v.first {
-			v.copy(line, p[:n], ended)
+			v.gather(bytes.TrimSuffix(p[:n], lf))
+			if ended {
+				v.emit(line, lf)
+			}
 		}
 		if ended {
 			v.lines++
 		}
 		v.open = !ended
 		p = p[n:]
+	}
+}
+
+// finish sees the end of the text.
+func (v *view) finish() {
+	if line := v.lines + 1; v.open && !v.full && line >= v.first && line < v.end {
+		v.emit(line, nil)
 	}
 }
 
@@ -59,27 +72,43 @@ func (v *view) count(p []byte) {
 	v.open = p[len(p)-1] != '\n'
 }
 
-// copy takes the next piece of a line into out.
-func (v *view) copy(line int, piece []byte, ended bool) {
-	if v.numbers && !v.open {
-		v.out = append(strconv.AppendInt(pad(v.out, line), int64(line), 10), '\t')
-	}
-	room := v.max - len(v.out)
-	if len(piece) <= room {
-		v.out = append(v.out, piece...)
-		if ended {
-			v.begin = len(v.out)
-			v.copied++
+// gather takes the next piece of a line to show.
+func (v *view) gather(piece []byte) {
+	head := 0
+	if v.chars+len(piece) <= v.width {
+		v.chars += utf8.RuneCount(piece)
+		head = len(piece)
+	} else {
+		for head < len(piece) && v.chars < v.width {
+			_, n := utf8.DecodeRune(piece[head:])
+			head += n
+			v.chars++
 		}
-		return
 	}
-	v.full = true
-	if v.copied > 0 {
-		v.out = v.out[:v.begin]
-		return
+	v.line = append(v.line, piece[:head]...)
+	v.over += len(piece) - head
+}
+
+// emit shows the gathered line if it fits.
+func (v *view) emit(number int, ending []byte) {
+	kept := len(v.out)
+	if v.numbers {
+		v.out = append(strconv.AppendInt(pad(v.out, number), int64(number), 10), '\t')
 	}
-	v.clipped = true
-	v.out = append(v.out, piece[:boundary(piece[:max(room, 0)])]...)
+	v.out = append(v.out, v.line...)
+	if v.over > 0 {
+		v.out = append(strconv.AppendInt(append(v.out, "…["...), int64(v.over), 10), " bytes more]"...)
+	}
+	v.out = append(v.out, ending...)
+	if len(v.out) > v.max {
+		v.out, v.full = v.out[:kept], true
+	} else {
+		v.copied++
+		if v.over > 0 {
+			v.clipped++
+		}
+	}
+	v.line, v.chars, v.over = v.line[:0], 0, 0
 }
 
 // pad aligns line numbers to six columns.
@@ -100,26 +129,19 @@ func (v *view) total() int {
 
 // note says what of the text is shown and how to go on.
 func (v *view) note(out *tool.Output) {
-	total := v.total()
-	shown := v.copied
-	if !v.full && len(v.out) > v.begin {
-		shown++ // the last line has no LF
+	total, last := v.total(), v.first+v.copied-1
+	if v.clipped > 0 {
+		out.Notef("%d of these lines are longer than %d characters: their heads are shown", v.clipped, v.width)
 	}
-	last := v.first + shown - 1
 	switch {
 	case total == 0:
 		out.Notef("empty file")
-		return
-	case v.clipped && v.first < total:
-		out.Notef("line %d of %d, cut after %d bytes; next: start=%d", v.first, total, len(v.out), v.first+1)
-	case v.clipped:
-		out.Notef("line %d of %d, cut after %d bytes", v.first, total, len(v.out))
 	case last < total:
 		out.Notef("lines %d-%d of %d; next: start=%d", v.first, last, total, last+1)
-	case v.first > 1:
+	default:
 		out.Notef("lines %d-%d of %d", v.first, last, total)
 	}
-	if v.full {
+	if v.full || v.clipped > 0 {
 		out.Truncated()
 	}
 }
