@@ -156,8 +156,8 @@ func canonical(files map[string]grammar, of, file string, text []byte) ([]byte, 
 }
 
 // CheckPath tests the text of the file at path, which should be absolute. Its
-// place decides the grammar: agent/NAME.d/FILE, tool/NAME.d/FILE, or a file
-// named .tshrc. A file that has none is refused.
+// place decides the grammar: agent/NAME.d/FILE, tool/NAME.d/FILE (of the tool tsh
+// also config), or a file named .tshrc. A file that has none is refused.
 func CheckPath(path string, text []byte) error {
 	dir, file := filepath.Split(filepath.Clean(path))
 	if file == ".tshrc" {
@@ -175,6 +175,10 @@ func CheckPath(path string, text []byte) error {
 		return CheckAgent(file, text)
 	case ok && of == "tool":
 		if _, err := libctx.ParseTool(name); err != nil {
+			return err
+		}
+		if name == "tsh" && file == TshConfigFile {
+			_, err := ParseTshConfig(text)
 			return err
 		}
 		return CheckTool(file, text)
