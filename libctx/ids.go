@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"cortexfs.org/libctx/fault"
 	"github.com/oklog/ulid/v2"
 )
 
@@ -157,7 +158,7 @@ func ParseModel(s string) (Model, error) {
 type Run string
 
 // NewRun makes a fresh run id.
-func NewRun() Run { return Run(ulid.Make().String()) }
+func NewRun() Run { return Run(ulid.MustNewDefault(fault.Now()).String()) }
 
 // ParseRun checks the form of a run id.
 func ParseRun(s string) (Run, error) {

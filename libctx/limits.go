@@ -86,6 +86,14 @@ const (
 	DrainAfterExit    = 500 * time.Millisecond // output of a tool is read this long after its process ended
 )
 
+// Loaded tools of a session (docs/reference/toolshell.md).
+const (
+	MaxLoadedSet    = 64 << 10 // bytes of the file of a session's loaded tools
+	MaxLoadedAbout  = 4 << 10  // bytes kept of a loaded tool's description
+	MaxLoadedSchema = 16 << 10 // bytes of a schema that is kept of a loaded tool
+	MaxShellLine    = 1 << 20  // bytes of one line of the interactive tool shell
+)
+
 // Control files and the log.
 const (
 	MaxPath        = 4095    // bytes of one path, as the kernel has it

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"cortexfs.org/libctx/errdefs"
+	"cortexfs.org/libctx/fault"
 	"golang.org/x/sys/unix"
 )
 
@@ -48,6 +49,7 @@ func (d *Dir) replace(rel string, data []byte, perm fs.FileMode, sync bool) erro
 		// Name the file that was to be replaced: the other is gone again.
 		return &fs.PathError{Op: "replace", Path: dir.join(name), Err: unwrap(err)}
 	}
+	fault.Point("atomicfile.rename")
 	if err := unix.Renameat(dir.FD(), temp, dir.FD(), name); err != nil {
 		unix.Unlinkat(dir.FD(), temp, 0)
 		return &fs.PathError{Op: "replace", Path: dir.join(name), Err: err}
@@ -69,7 +71,7 @@ func (d *Dir) writeTemp(data []byte, perm fs.FileMode, sync bool) (name string, 
 		unix.Unlinkat(d.FD(), name, 0) // create may fail after it made the file
 		return "", err
 	}
-	_, err = f.Write(data)
+	_, err = fault.Write(fault.At("atomicfile.write"), f, data)
 	if err == nil && sync {
 		err = f.Sync()
 	}

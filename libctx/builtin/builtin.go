@@ -28,9 +28,13 @@ type Tool struct {
 // Tools lists the built-in tools, sorted by name.
 func Tools() []Tool {
 	tools := []Tool{
+		{Name: "bash", Effect: control.HostProcess, Cap: "execute"},
 		{Name: "fs.list", Effect: control.WorkspaceRead, Cap: "read", Replay: true, Parallel: true},
 		{Name: "fs.read", Effect: control.WorkspaceRead, Cap: "read", Replay: true, Parallel: true},
+		{Name: "fs.replace", Effect: control.WorkspaceMutation, Cap: "write"},
+		{Name: "fs.search", Effect: control.WorkspaceRead, Cap: "read", Replay: true, Parallel: true},
 		{Name: "fs.stat", Effect: control.WorkspaceRead, Cap: "read", Replay: true, Parallel: true},
+		{Name: "fs.write", Effect: control.WorkspaceMutation, Cap: "write"},
 		{Name: "shell.exec", Effect: control.HostProcess, Cap: "execute"},
 		// The host serves tsh itself: its file is there to be found and admitted.
 		{Name: "tsh", Effect: control.Pure, Cap: "route", Mode: control.ModeCLI, Interpreter: paths.InBin + "/tsh"},

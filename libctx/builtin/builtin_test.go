@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"cortexfs.org/libctx"
+	"cortexfs.org/libctx/builtin/about"
 	"cortexfs.org/libctx/control"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
@@ -54,7 +55,13 @@ func TestToolsAreSortedAndNamed(t *testing.T) {
 }
 
 func TestPermissionsFollowEffects(t *testing.T) {
-	want := map[libctx.Tool]string{"fs.read": "r--", "fs.list": "r--", "fs.stat": "r--", "shell.exec": "--x", "tsh": "---"}
+	want := map[libctx.Tool]string{
+		"fs.read": "r--", "fs.list": "r--", "fs.stat": "r--", "fs.search": "r--", "fs.write": "-w-", "fs.replace": "-w-",
+		"shell.exec": "--x", "bash": "--x", "tsh": "---",
+	}
+	if len(want) != len(Tools()) {
+		t.Errorf("%d tools, %d permissions", len(Tools()), len(want))
+	}
 	for name, perm := range want {
 		tool, _ := Find(name)
 		if got := tool.Effect.Perm().String(); got != perm {
@@ -64,6 +71,46 @@ func TestPermissionsFollowEffects(t *testing.T) {
 			t.Errorf("%s: replay %v, parallel %v", name, tool.Replay, tool.Parallel)
 		}
 	}
+}
+
+// The examples are calls of the tool itself, and those with an object fit.
+func TestExamples(t *testing.T) {
+	for _, tool := range Tools() {
+		for line := range strings.Lines(about.Examples(tool.Name) + "\n") {
+			name, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+			if name != string(tool.Name) {
+				t.Errorf("%s has the example %q", tool.Name, line)
+			}
+			if strings.HasPrefix(rest, "{") {
+				if err := validate(t, tool, rest); err != nil {
+					t.Errorf("%s: %v", line, err)
+				}
+			}
+		}
+	}
+}
+
+// validate checks arguments against the schema of a tool.
+func validate(t *testing.T, tool Tool, args string) error {
+	t.Helper()
+	schema, err := jsonschema.UnmarshalJSON(strings.NewReader(tool.Schema))
+	if err != nil {
+		t.Fatal(err)
+	}
+	compiler := jsonschema.NewCompiler()
+	compiler.DefaultDraft(jsonschema.Draft2020)
+	if err := compiler.AddResource("schema", schema); err != nil {
+		t.Fatal(err)
+	}
+	compiled, err := compiler.Compile("schema")
+	if err != nil {
+		t.Fatal(err)
+	}
+	value, err := jsonschema.UnmarshalJSON(strings.NewReader(args))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return compiled.Validate(value)
 }
 
 // An agent that is shown one schema must not be refused by another.
@@ -87,6 +134,23 @@ func TestSchemas(t *testing.T) {
 		{"fs.list", `{"limit":10001}`, false},
 		{"fs.stat", `{"path":"a"}`, true},
 		{"fs.stat", `{}`, false},
+		{"fs.search", `{"pattern":"x"}`, true},
+		{"fs.search", `{"pattern":"x","path":"a","mode":"regex","glob":"*.go","case":"smart","context":100,"hidden":true,"ignore":false,"limit":10000}`, true},
+		{"fs.search", `{"pattern":""}`, false},
+		{"fs.search", `{"pattern":"x","mode":"glob"}`, false},
+		{"fs.search", `{"pattern":"x","context":101}`, false},
+		{"fs.write", `{"path":"a","content":""}`, true},
+		{"fs.write", `{"path":"a"}`, false},
+		{"fs.write", `{"path":"a","content":"","expected_hash":"` + strings.Repeat("0a", 32) + `"}`, true},
+		{"fs.write", `{"path":"a","content":"","expected_hash":"` + strings.Repeat("0A", 32) + `"}`, false},
+		{"fs.write", `{"path":"a","content":"","expected_hash":""}`, false},
+		{"fs.replace", `{"path":"a","old":"x","new":""}`, true},
+		{"fs.replace", `{"path":"a","old":"","new":"x"}`, false},
+		{"fs.replace", `{"path":"a","old":"x","new":"y","all":1}`, false},
+		{"bash", `{"script":"true"}`, true},
+		{"bash", `{"args":["-c","true"]}`, true},
+		{"bash", `{"script":"true","args":["a"],"timeout_ms":1}`, true},
+		{"bash", `{"timeout_ms":1}`, false},
 		{"shell.exec", `{"cmd":"true","timeout_ms":3600000}`, true},
 		{"shell.exec", `{"cmd":"true","timeout_ms":3600001}`, false},
 		{"shell.exec", `{"cmd":""}`, false},
@@ -95,24 +159,7 @@ func TestSchemas(t *testing.T) {
 		{"tsh", `{"args":[` + strings.TrimSuffix(strings.Repeat(`"a",`, 65), ",") + `]}`, false},
 	} {
 		tool, _ := Find(c.tool)
-		schema, err := jsonschema.UnmarshalJSON(strings.NewReader(tool.Schema))
-		if err != nil {
-			t.Fatal(err)
-		}
-		compiler := jsonschema.NewCompiler()
-		compiler.DefaultDraft(jsonschema.Draft2020)
-		if err := compiler.AddResource("schema", schema); err != nil {
-			t.Fatal(err)
-		}
-		compiled, err := compiler.Compile("schema")
-		if err != nil {
-			t.Fatal(err)
-		}
-		args, err := jsonschema.UnmarshalJSON(strings.NewReader(c.args))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := compiled.Validate(args); (err == nil) != c.ok {
+		if err := validate(t, tool, c.args); (err == nil) != c.ok {
 			t.Errorf("%s %s: %v", c.tool, c.args, err)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/atomicfile"
 	"cortexfs.org/libctx/errdefs"
+	"cortexfs.org/libctx/fault"
 	"golang.org/x/sys/unix"
 )
 
@@ -65,8 +66,10 @@ func (s *Session) commit(records []Record) ([]Event, error) {
 		return nil, s.broken
 	}
 	s.log(b.events)
+	fault.Point("session.events.written")
 	if b.started || b.ended {
 		s.project(b.ended)
+		fault.Point("session.projected")
 	}
 	if b.ended && s.st.size-s.stale.size >= libctx.IndexEvery {
 		_ = s.writeIndex() // derived: the next opening reads more, that is all
@@ -89,19 +92,26 @@ func (s *Session) write(batch []byte, size int64) error {
 		if fi.Size() != size {
 			return errdefs.New(errdefs.Busy, "%s was changed by somebody else: it holds %d bytes, not %d", ledgerFile, fi.Size(), size)
 		}
-		if err := appendAll(s.ledger, batch, size); err != nil {
+		fault.Point("session.commit.begin")
+		if err := appendAll(s.ledger, batch, size, fault.At("session.commit.write")); err != nil {
 			return err
 		}
-		if err := fdatasync(s.ledger); err != nil {
+		fault.Point("session.commit.written")
+		err = fault.Fail("session.commit.sync")
+		if err == nil {
+			err = fdatasync(s.ledger)
+		}
+		if err != nil {
 			return undo(s.ledger, size, errdefs.KindOf(err), "sync", err)
 		}
+		fault.Point("session.commit.synced")
 		return nil
 	})
 }
 
-// appendAll writes everything or nothing.
-func appendAll(f *os.File, b []byte, size int64) error {
-	n, err := f.Write(b)
+// appendAll writes everything or nothing. Tests can make it fail at a named site.
+func appendAll(f *os.File, b []byte, size int64, at fault.Site) error {
+	n, err := fault.Write(at, f, b)
 	switch {
 	case err != nil:
 		return undo(f, size, errdefs.KindOf(err), "append", err)
@@ -145,6 +155,7 @@ func (s *Session) create() error {
 			return err
 		}
 		s.events.Store(events)
+		fault.Point("session.created")
 		return events.Truncate(0) // an event log without a ledger is nobody's
 	})
 }
@@ -161,7 +172,7 @@ func (s *Session) log(events []Event) {
 		return
 	}
 	end := s.eventsEnd.Load()
-	if err := appendAll(s.events.Load(), b, end); err != nil {
+	if err := appendAll(s.events.Load(), b, end, fault.At("session.events.write")); err != nil {
 		s.broken = s.place.at(s.name, fmt.Errorf("%s: %w", eventsFile, err))
 		return
 	}

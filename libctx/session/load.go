@@ -10,6 +10,7 @@ import (
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/atomicfile"
 	"cortexfs.org/libctx/errdefs"
+	"cortexfs.org/libctx/fault"
 )
 
 // Damage is a line of a ledger that is not what it has to be. It is wrapped in
@@ -188,11 +189,13 @@ func (s *Session) writeIndex() error {
 			return err
 		}
 		defer sub.Close()
+		fault.Point("session.index.write")
 		return sub.ReplaceLazy("ledger.idx", x.encode(), filePerm)
 	})
 	if err != nil {
 		return s.place.at(s.name, err)
 	}
+	fault.Point("session.index.written")
 	s.stale = x.ledger
 	return nil
 }

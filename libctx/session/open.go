@@ -9,6 +9,7 @@ import (
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/atomicfile"
 	"cortexfs.org/libctx/errdefs"
+	"cortexfs.org/libctx/fault"
 )
 
 // Session is a session open for writing; it owns its lock until Close. Its
@@ -54,13 +55,15 @@ func (p Place) Open(name libctx.Session) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Session{place: p, name: name, limits: standard, now: time.Now, locks: locks, st: newState()}
+	s := &Session{place: p, name: name, limits: standard, now: now, locks: locks, st: newState()}
 	if err := s.load(); err != nil {
 		s.release()
 		return nil, p.at(name, err)
 	}
 	return s, nil
 }
+
+func now() time.Time { return fault.Now() }
 
 // load brings a session that exists into memory and into order.
 func (s *Session) load() error {
@@ -112,11 +115,13 @@ func (s *Session) load() error {
 		if err := s.locks.exclusive(func() error { return cut(s.ledger, end) }); err != nil {
 			return err
 		}
+		fault.Point("session.open.cut")
 	}
 	s.st = st
 	if err := log.mend(s.ledger, st.size); err != nil {
 		return err
 	}
+	fault.Point("session.open.mended")
 	s.eventsCRC = log.crc
 	s.eventsEnd.Store(log.end)
 	s.sweep()

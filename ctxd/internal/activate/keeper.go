@@ -8,6 +8,7 @@ import (
 
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/errdefs"
+	"cortexfs.org/libctx/fault"
 	"cortexfs.org/libctx/log"
 	"cortexfs.org/libctx/unixsock"
 	"golang.org/x/sys/unix"
@@ -104,10 +105,12 @@ func (k *keeper) connection(ctx context.Context, f *os.File) bool {
 
 // serve starts the agent's server with the socket and waits for its end.
 func (k *keeper) serve(ctx context.Context, socket *os.File) error {
+	fault.Point("activate.start")
 	p, err := k.starter.start(k.cfg.Command(k.agent), socket)
 	if err != nil {
 		return err
 	}
+	fault.Point("activate.started")
 	stop := context.AfterFunc(ctx, func() { p.Signal(syscall.SIGTERM) })
 	defer stop()
 	st, err := p.Wait()

@@ -17,6 +17,7 @@ import (
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/envelope"
 	"cortexfs.org/libctx/errdefs"
+	"cortexfs.org/libctx/fault"
 	"cortexfs.org/libctx/log"
 	"cortexfs.org/libctx/session"
 	"cortexfs.org/libctx/view"
@@ -205,6 +206,7 @@ func (h *Host) call(ctx context.Context, r *run.Run, c toolrun.Call) (toolrun.Re
 	if err := context.Cause(ctx); err != nil {
 		return toolrun.Failure(err.Error()), err
 	}
+	fault.Point("host.call.committed")
 	c.Run, c.Session, c.Workspace, c.Cwd = r.ID, r.Session, r.Places.Workspace, r.Places.Cwd
 	admitted, decision, err := h.Tools.Admit(c)
 	if err != nil {
@@ -218,7 +220,9 @@ func (h *Host) call(ctx context.Context, r *run.Run, c toolrun.Call) (toolrun.Re
 	if err := r.Record(decision); err != nil {
 		return toolrun.Failure("the tool could not be started"), err
 	}
+	fault.Point("host.call.decided")
 	res, err := admitted.Execute(ctx)
+	fault.Point("host.call.executed")
 	if err != nil {
 		h.Log.Warn("call ended early", "session", r.Session, "run", r.ID, "tool", c.Name, "why", err.Error())
 	}

@@ -7,6 +7,7 @@ import (
 
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/errdefs"
+	"cortexfs.org/libctx/fault"
 	"cortexfs.org/libctx/session"
 	"cortexfs.org/libctx/wire"
 )
@@ -159,6 +160,7 @@ func (l *Live) begin(r *Run, work func(context.Context, *Run) error) error {
 		r.advance(Settle)
 		return err
 	}
+	fault.Point("run.begun")
 	r.advance(Begin)
 	if r.Op == "send" {
 		l.active = r
@@ -201,6 +203,7 @@ func (l *Live) settle(r *Run, err error) {
 		check.Code, check.Message = errdefs.KindOf(err), text
 	}
 	r.advance(Settle)
+	fault.Point("run.settle")
 	failed := l.owns(r)
 	if failed == nil {
 		failed = l.write(check)
@@ -215,6 +218,7 @@ func (l *Live) settle(r *Run, err error) {
 			l.drop() // with a run that never ends in it the session would be of no use
 		}
 	}
+	fault.Point("run.settled")
 	l.unwatch(r.ID)
 }
 

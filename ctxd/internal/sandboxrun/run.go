@@ -11,6 +11,7 @@ import (
 
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/errdefs"
+	"cortexfs.org/libctx/fault"
 	"cortexfs.org/libctx/sandbox"
 	"cortexfs.org/libctx/wire"
 )
@@ -48,11 +49,13 @@ func (l *Launcher) Run(ctx context.Context, s sandbox.Spec, stdio Stdio) (Result
 		return Result{}, err
 	}
 	defer b.close()
+	fault.Point("sandbox.started")
 	p.handedOver()
 
 	if err := gate(ctx, p, b, stdio); err != nil {
 		return Result{Duration: time.Since(begun)}, err
 	}
+	fault.Point("sandbox.opened")
 	l.log.Debug("sandbox started", "kind", s.Kind, "pid", b.id.PID)
 	err = follow(ctx, p, b, stdio)
 	r := Result{ExitCode: b.exitCode(), Duration: time.Since(begun)}
@@ -84,6 +87,7 @@ func gate(ctx context.Context, p *launch, b *box, stdio Stdio) error {
 		return err
 	}
 	b.await()
+	fault.Point("sandbox.gate")
 	if err := p.open(); err != nil {
 		// The other ends are gone, and with them the sandbox.
 		b.kill()

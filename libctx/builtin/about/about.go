@@ -1,5 +1,5 @@
 // Package about is what models and people are told about the built-in tools:
-// description and argument schema, as text. It is apart from package builtin so
+// description, argument schema and examples, as text. It is apart from package builtin so
 // that ctxtool, which starts for every call, links nothing more than this.
 package about
 
@@ -19,6 +19,10 @@ func Description(name libctx.Tool) string { return text(name, "description") }
 // Schema is the JSON Schema (draft 2020-12) of the arguments of a built-in
 // tool, on one line, "" for other names.
 func Schema(name libctx.Tool) string { return text(name, "schema") }
+
+// Examples are calls of a built-in tool, one a line: its name, then words or an
+// arguments object as ctxtool takes them. "" for other names.
+func Examples(name libctx.Tool) string { return text(name, "examples") }
 
 func text(name libctx.Tool, file string) string {
 	b, err := data.ReadFile("data/" + string(name) + "/" + file)
