@@ -61,6 +61,11 @@ func (l *Live) endFollowers() {
 	})
 }
 
+// lives reports whether more frames of a run can come, or of any run for "".
+func (l *Live) lives(run libctx.Run) bool {
+	return slices.ContainsFunc(l.runs(), func(r *Run) bool { return run == "" || r.ID == run })
+}
+
 func (l *Live) noteEnd(c Client) {
 	if line, err := wire.MarshalFrame(&wire.End{Head: wire.Head{Type: "end"}, Session: l.name}); err == nil {
 		c.Note(line)
@@ -199,7 +204,7 @@ func (f *follower) join(gen int, offset int64) bool {
 	if l.store != nil && l.gen == gen && l.store.EventsEnd() != offset {
 		return false
 	}
-	if l.store == nil || l.gen != gen || len(l.runs()) == 0 {
+	if l.store == nil || l.gen != gen || !l.lives(f.s.run) {
 		if f.end {
 			l.noteEnd(f.s.client)
 		}
