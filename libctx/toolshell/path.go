@@ -1,7 +1,12 @@
-// Package toolshell is the rule by which a tool name becomes a file: the
-// directories of CTX_PATH, in order, first executable regular file wins. The
-// host's PATH has no part in it. Apart from Lookup, which looks at files,
-// everything here is a function of its arguments.
+// Package toolshell is the tool shell: the rule by which a tool name becomes a
+// file, the builtins that find, explain and load tools, and the set of loaded
+// tools of a session. The program tsh, the tsh operation of an agent's server and
+// an agent's own calls of tsh all are this package; what differs is the Catalog
+// in which tools are found and the Store that keeps the set. Calling a tool is
+// none of its business: that is decided and done by the agent's host.
+//
+// A name becomes a file by the directories of CTX_PATH alone, in order, first
+// executable regular file wins. The host's PATH has no part in it.
 package toolshell
 
 import (
