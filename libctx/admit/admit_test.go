@@ -12,6 +12,7 @@ import (
 	"cortexfs.org/libctx/policy"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 )
 
 // rules is a policy for tests.
@@ -334,4 +335,51 @@ func BenchmarkDecide(b *testing.B) {
 			}
 		})
 	}
+}
+
+// A builtin of the shell is a call of tsh itself: the shell's rule is all it
+// needs, whatever tools there are, and usage is none of admission's business.
+func TestBuiltin(t *testing.T) {
+	a := Agent{Name: "coder", Subject: "coder_t", Approval: "ask", Effects: "controlled", Policy: rules(t, "allow coder_t tool:tsh execute")}
+	for _, words := range []string{`"tools"`, `"load","fs.read"`, `"exit","999"`, `"which"`, `"help","--none"`} {
+		c := tsh(`{"args":[` + words + `]}`)
+		d := Decide(a, Tool{}, c)
+		if !d.Allowed || d.Name != Shell || d.Via != "" || d.Effect != "pure" || d.Authorization != ByPolicy {
+			t.Errorf("%s: %+v", words, d)
+		}
+		if all := Explain(a, Tool{Name: "tsh", Kind: Irregular}, c); len(all) != 2 || !all[0].OK || !all[1].OK {
+			t.Errorf("%s: %+v", words, all)
+		}
+		if in, via, err := Route(c); err != nil || via != "" || in.Name != Shell || len(Builtin(c)) == 0 {
+			t.Errorf("%s: %v via %q, %v", words, in, via, err)
+		}
+		a := a
+		a.Policy = rules(t, "allow coder_t tool:tools execute")
+		if d := Decide(a, Tool{}, c); d.Allowed || d.Code != AgentPolicy || !strings.Contains(d.Reason, "tool:tsh") {
+			t.Errorf("%s: %+v", words, d)
+		}
+	}
+	for _, c := range []Call{
+		tsh(`{"args":["fs.read"]}`), tsh(`{"args":[]}`), tsh(`{"args":["Tools"]}`), tsh(`{"args":["tools",1]}`), tsh(`{"args":["tools"],"x":1}`),
+		{Name: "tools", Arguments: []byte(`{"args":["tools"]}`)},
+	} {
+		if words := Builtin(c); words != nil {
+			t.Errorf("%s %s is taken for %q", c.Name, c.Arguments, words)
+		}
+	}
+}
+
+// Standing is the first refusal that is not about the words of a call.
+func TestStanding(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		a, tl, _ := anyQuestion(t)
+		v := Standing(a, tl)
+		if v.OK != Shown(a, tl) || v.OK != (v.Code == "") {
+			t.Fatalf("%+v", v)
+		}
+		d := Decide(a, tl, Call{Name: tl.Name, Arguments: []byte(`{"args":["a"]}`)})
+		if d.Allowed && !v.OK {
+			t.Fatalf("a call is allowed and the tool is not: %+v", v)
+		}
+	})
 }

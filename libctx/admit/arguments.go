@@ -8,6 +8,7 @@ import (
 
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/errdefs"
+	"cortexfs.org/libctx/toolshell/command"
 	"cortexfs.org/libctx/wire"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -15,7 +16,8 @@ import (
 
 // Route finds what a call would run. A call of tsh with {"args":[NAME, WORDS…]}
 // is the call of the tool NAME with {"args":[WORDS…]}, no longer direct, and
-// via is "tsh". Every other call comes back as it is. Errors are
+// via is "tsh". Every other call comes back as it is; so does a call of tsh
+// whose first word is a builtin (Builtin tells), which runs no tool. Errors are
 // errdefs.Invalid: the words are no such list, or name no tool; the call comes
 // back unchanged then.
 func Route(c Call) (inner Call, via libctx.Tool, err error) {
@@ -31,6 +33,9 @@ func Route(c Call) (inner Call, via libctx.Tool, err error) {
 	case len(words) == 0:
 		return c, "", errdefs.New(errdefs.Invalid, "tsh was given no tool")
 	}
+	if command.Is(words[0]) {
+		return c, "", nil
+	}
 	name, err := libctx.ParseTool(words[0])
 	if err != nil {
 		return c, "", errdefs.New(errdefs.Invalid, "%w", err)
@@ -45,6 +50,19 @@ func Route(c Call) (inner Call, via libctx.Tool, err error) {
 		return c, "", errdefs.New(errdefs.Invalid, "%w", err)
 	}
 	return Call{Name: name, Arguments: bytes.TrimSuffix(line, []byte("\n"))}, Shell, nil
+}
+
+// Builtin is the words of a call that is a builtin of the shell, nil for every
+// other call.
+func Builtin(c Call) []string {
+	if c.Name != Shell {
+		return nil
+	}
+	words, isArgs, err := commandLine(c.Arguments)
+	if err != nil || !isArgs || len(words) == 0 || !command.Is(words[0]) {
+		return nil
+	}
+	return words
 }
 
 // commandLine reads the command-line form, an object with the one member args,

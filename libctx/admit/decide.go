@@ -62,16 +62,23 @@ func Explain(a Agent, t Tool, c Call) []Verdict {
 }
 
 // Shown reports whether the tool belongs into the agent's view: whether some
-// call of it could be admitted. The stages that look at a call alone, the
-// arguments and who named the tool, are left out.
-func Shown(a Agent, t Tool) bool {
+// call of it could be admitted.
+func Shown(a Agent, t Tool) bool { return Standing(a, t).OK }
+
+// Standing is the verdict on the tool whatever the call: the first refusal, or
+// one that is OK. The stages that look at a call alone, the arguments and who
+// named the tool, are left out.
+func Standing(a Agent, t Tool) Verdict {
 	q := &question{agent: a, tool: t, call: Call{Name: t.Name}, effect: classOf(t)}
 	for _, s := range stages {
-		if !s.ofCall && s.judge(q).refused() {
-			return false
+		if s.ofCall {
+			continue
+		}
+		if f := s.judge(q); f.refused() {
+			return f.verdict(s)
 		}
 	}
-	return true
+	return Verdict{OK: true}
 }
 
 // ask puts the question to the stages: what is called, by which way.
@@ -81,6 +88,10 @@ func ask(a Agent, t Tool, c Call) *question {
 	if q.routeErr != nil {
 		// Nothing is known of the tool; the first stage refuses.
 		q.tool, q.effect = Tool{}, control.Effect("")
+		return q
+	}
+	if q.builtin = c.Name == Shell && q.via == ""; q.builtin {
+		q.tool, q.effect = Tool{Name: Shell}, control.Pure
 		return q
 	}
 	if t.Name != q.call.Name {

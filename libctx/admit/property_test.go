@@ -54,7 +54,7 @@ func anyQuestion(t *rapid.T) (Agent, Tool, Call) {
 	tl.HasPolicy = rapid.Bool().Draw(t, "tool policy")
 	tl.Policy = a.Policy
 
-	args := rapid.SampledFrom([]string{`{"path":"a"}`, `{"args":["a"]}`, `{"args":["fs.read","a"]}`, `{}`, `[]`, ``}).Draw(t, "arguments")
+	args := rapid.SampledFrom([]string{`{"path":"a"}`, `{"args":["a"]}`, `{"args":["fs.read","a"]}`, `{"args":["load","fs.read"]}`, `{}`, `[]`, ``}).Draw(t, "arguments")
 	c := Call{Name: rapid.SampledFrom([]libctx.Tool{"fs.read", Shell, "other"}).Draw(t, "name"), Arguments: jsontext.Value(args), Direct: rapid.Bool().Draw(t, "direct")}
 	return a, tl, c
 }
@@ -91,6 +91,12 @@ func TestAllowedMeansAll(t *testing.T) {
 		may := func(name string) bool {
 			return slices.ContainsFunc(a.Policy.Rules, func(r policy.Rule) bool { return r.Name == name })
 		}
+		if Builtin(c) != nil {
+			if !may("tsh") || d.Name != Shell || d.Via != "" || d.Effect != control.Pure {
+				t.Fatalf("a builtin: %+v %+v", d, a)
+			}
+			return
+		}
 		line, mounted := a.Mounts.Covering(tl.Path)
 		bits := map[control.Effect]control.Perm{"pure": 0, "workspace_read": control.Read, "host_process": control.Execute, "network": control.Execute}
 		need, known := bits[tl.Effect]
@@ -118,7 +124,7 @@ func TestAllowedMeansAll(t *testing.T) {
 // allowed is strict JSON, and what the shell passes on are the words it got.
 func FuzzDecide(f *testing.F) {
 	for _, s := range []string{
-		`{"path":"README.md"}`, `{"args":["fs.read","a"]}`, `{"args":["fs.read","\u0000"]}`, `{"args":[]}`, `{"args":null}`,
+		`{"path":"README.md"}`, `{"args":["fs.read","a"]}`, `{"args":["fs.read","\u0000"]}`, `{"args":["load","fs.read"]}`, `{"args":[]}`, `{"args":null}`,
 		`{"args":["fs.read"],"args":["x"]}`, `{"lines":1e999999999,"path":"a"}`, "{\"path\":\"\xff\"}", `[[[[`, `null`, ``, ` {} {}`,
 	} {
 		f.Add([]byte(s), true)
@@ -140,7 +146,7 @@ func FuzzDecide(f *testing.F) {
 		if !jsontext.Value(args).IsValid() || bytes.TrimLeft(args, " \t\r\n")[0] != '{' {
 			t.Fatalf("allowed: %q", args)
 		}
-		if shell {
+		if shell && Builtin(c) == nil {
 			var out, in struct {
 				Args []string `json:"args"`
 			}

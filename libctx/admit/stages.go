@@ -20,6 +20,7 @@ type question struct {
 	call     Call        // what would run
 	via      libctx.Tool // Shell if outer was routed
 	routeErr error       // outer named the shell and its words do not fit
+	builtin  bool        // the words are a builtin of the shell: no tool runs
 	effect   control.Effect
 }
 
@@ -73,7 +74,8 @@ type stage struct {
 }
 
 // stages is the pipeline, in order. The first two are about the shell itself
-// and concern routed calls alone.
+// and concern calls of it alone; of a builtin, which runs no tool and changes
+// nothing but what the shell remembers, they are the only ones.
 var stages = []stage{
 	{"tsh arguments", InvalidArguments, true, false, shellArguments},
 	{"tsh policy", AgentPolicy, true, false, shellPolicy},
@@ -94,7 +96,7 @@ var stages = []stage{
 // judge runs a stage, or says why it has nothing to judge.
 func (s stage) judge(q *question) finding {
 	switch {
-	case q.routeErr != nil && !strings.HasPrefix(s.name, "tsh "):
+	case (q.routeErr != nil || q.builtin) && !strings.HasPrefix(s.name, "tsh "):
 		return nothing
 	case s.ofFile && q.tool.Kind == Missing:
 		return unjudged("the tool was not found")
@@ -108,14 +110,14 @@ func shellArguments(q *question) finding {
 	switch {
 	case q.routeErr != nil:
 		return refuse(`{"args":["TOOL","WORD",…]}`, "%s", q.routeErr)
-	case q.via == "":
+	case q.via == "" && !q.builtin:
 		return nothing
 	}
 	return pass
 }
 
 func shellPolicy(q *question) finding {
-	if q.via == "" && q.routeErr == nil {
+	if q.via == "" && q.routeErr == nil && !q.builtin {
 		return nothing
 	}
 	return needsRule(q.agent, Shell)

@@ -111,10 +111,16 @@ func (a *Agent) load(root *atomicfile.Dir, dir string, name libctx.Tool) *Tool {
 	return t
 }
 
-// shown are the control files of a tool that say what it is. The others, log
-// and status, are written while it runs and are no concern of a view.
-func shown(file string) bool {
-	return file != "log" && file != "status" && known(toolFiles, file)
+// shown are the control files of a tool that say what it is, and the settings of
+// the tool shell. The others, log and status, are written while it runs and are
+// no concern of a view.
+func shown(tool libctx.Tool) func(file string) bool {
+	return func(file string) bool {
+		if file == control.TshConfigFile {
+			return tool == admit.Shell
+		}
+		return file != "log" && file != "status" && known(toolFiles, file)
+	}
 }
 
 var toolFiles = control.ToolFiles()
@@ -156,7 +162,7 @@ func (t *Tool) read(d *atomicfile.Dir, owner uint32) error {
 		return err
 	}
 	seen = append(seen, entry{rel, st})
-	files, err := list(sub, ".", shown)
+	files, err := list(sub, ".", shown(t.Name))
 	if err != nil {
 		return errdefs.New(errdefs.KindOf(err), "%s: %w", name, bare(err))
 	}

@@ -144,7 +144,7 @@ func (s *sources) scanDir(d *atomicfile.Dir, dir string, hit map[libctx.Tool]boo
 		if st, ok := control[e.name]; ok {
 			seen = append(seen, entry{e.name + ".d", st})
 			// What can not be listed refuses the tool when it is loaded.
-			more, _ := list(d, e.name+".d", shown)
+			more, _ := list(d, e.name+".d", shown(libctx.Tool(e.name)))
 			seen = append(seen, more...)
 		}
 		s.tools = append(s.tools, source{dir, libctx.Tool(e.name), fingerprint(seen), nil})
