@@ -24,10 +24,12 @@ type Tool struct {
 	Parallel    bool // calls of it may run beside each other
 	Replay      bool // a call of it may be repeated after a crash
 
-	file  *os.File // nil unless Kind is Regular
-	stat  unix.Stat_t
-	text  map[string][]byte // its control files, as read
-	print print
+	file *os.File // nil unless Kind is Regular
+	stat unix.Stat_t
+	text map[string][]byte // its control files, as read
+	// unreadable says why control files that are there were not read.
+	unreadable map[string]error
+	print      print
 }
 
 // Close closes the executable.
@@ -144,7 +146,7 @@ func (t *Tool) read(d *atomicfile.Dir, owner uint32) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		t.print = fingerprint(seen)
-		return t.parse(nil)
+		return t.parse()
 	case err != nil:
 		return errdefs.New(errdefs.KindOf(err), "%s: %w", name, bare(err))
 	case !isDir(&st):
@@ -166,14 +168,14 @@ func (t *Tool) read(d *atomicfile.Dir, owner uint32) error {
 	if err != nil {
 		return errdefs.New(errdefs.KindOf(err), "%s: %w", name, bare(err))
 	}
-	unreadable := map[string]error{}
+	t.unreadable = map[string]error{}
 	for _, f := range files {
 		text, st, err := read(sub, f.name, name+"/"+f.name, owner, libctx.MaxControlFile)
 		switch {
 		case isDistrust(err):
 			return err
 		case err != nil:
-			unreadable[f.name] = err
+			t.unreadable[f.name] = err
 			st = f.st
 		default:
 			t.text[f.name] = text
@@ -181,16 +183,16 @@ func (t *Tool) read(d *atomicfile.Dir, owner uint32) error {
 		seen = append(seen, entry{f.name, st})
 	}
 	t.print = fingerprint(seen)
-	return t.parse(unreadable)
+	return t.parse()
 }
 
 // parse makes the facts out of the texts. What can not be read or parsed counts
 // as the strictest value, or refuses by itself.
-func (t *Tool) parse(unreadable map[string]error) error {
+func (t *Tool) parse() error {
 	dir := t.Path + ".d/"
 	// fact tells whether a file is there, or why it says nothing.
 	fact := func(file string, parse func([]byte) error) (present bool, problem string) {
-		if err := unreadable[file]; err != nil {
+		if err := t.unreadable[file]; err != nil {
 			return true, err.Error()
 		}
 		text, ok := t.text[file]

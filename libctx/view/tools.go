@@ -37,9 +37,6 @@ func (a *Agent) Tools(l paths.Layout) ([]libctx.Tool, error) {
 	return slices.Compact(all), nil
 }
 
-// Control is the text of one of the tool's control files as it was read, and
-// whether it is there.
-func (t *Tool) Control(file string) (text []byte, ok bool) {
-	text, ok = t.text[file]
-	return text, ok
-}
+// Control is the text of one of the tool's control files as it was read, nil if
+// there is none. An error says why one that is there could not be read.
+func (t *Tool) Control(file string) ([]byte, error) { return t.text[file], t.unreadable[file] }

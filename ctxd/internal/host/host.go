@@ -94,7 +94,7 @@ func (h *Host) Drive(ctx context.Context, r *run.Run) error {
 			return err
 		}
 		out, err := h.step(ctx, r, &envelope.Invocation{
-			Run: r.ID, Step: n, Input: r.Input, HistoryMessages: history, Observation: observation,
+			Run: r.ID, Step: n, Input: r.Input, HistoryMessages: history, ToolContext: h.loaded(a, r), Observation: observation,
 		})
 		if err != nil {
 			return err
@@ -113,6 +113,16 @@ func (h *Host) Drive(ctx context.Context, r *run.Run) error {
 			return err
 		}
 	}
+}
+
+// loaded is the text about the session's loaded tools. It is a convenience that
+// no run fails for.
+func (h *Host) loaded(a *view.Agent, r *run.Run) string {
+	text, err := h.Tools.LoadedTools(a, r.Session, r.Loaded())
+	if err != nil {
+		h.Log.Warn("loaded tools", "session", r.Session, "run", r.ID, "why", err.Error())
+	}
+	return text
 }
 
 // answer commits the final text; a run may end without one.
@@ -208,6 +218,7 @@ func (h *Host) call(ctx context.Context, r *run.Run, c toolrun.Call) (toolrun.Re
 	}
 	fault.Point("host.call.committed")
 	c.Run, c.Session, c.Workspace, c.Cwd = r.ID, r.Session, r.Places.Workspace, r.Places.Cwd
+	c.Loaded = r.Loaded()
 	admitted, decision, err := h.Tools.Admit(c)
 	if err != nil {
 		return toolrun.Failure("the tool could not be started"), err

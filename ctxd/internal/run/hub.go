@@ -9,6 +9,7 @@ import (
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/libctx/log"
 	"cortexfs.org/libctx/session"
+	"cortexfs.org/libctx/toolshell"
 	"cortexfs.org/libctx/wire"
 )
 
@@ -113,6 +114,7 @@ func (h *Hub) acquireTemp(name libctx.Session, c Client) (*Live, error) {
 	if l == nil {
 		l = newLive(h, name, func() (ledger, error) { return newMemory(name), nil })
 		l.refs = 1 // the client's own, until it leaves
+		l.loaded = &toolshell.Memory{}
 		h.temps[key] = l
 		context.AfterFunc(c.Gone(), func() {
 			l.cancelAll(errdefs.New(errdefs.Cancelled, "its client left"))

@@ -9,6 +9,7 @@ import (
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/libctx/fault"
 	"cortexfs.org/libctx/session"
+	"cortexfs.org/libctx/toolshell"
 	"cortexfs.org/libctx/wire"
 )
 
@@ -35,7 +36,8 @@ type Live struct {
 	hub    *Hub
 	name   libctx.Session
 	opener func() (ledger, error)
-	refs   int // guarded by hub.mu
+	refs   int               // guarded by hub.mu
+	loaded *toolshell.Memory // its loaded tools if it lives in memory, else nil
 
 	mu      sync.Mutex
 	store   ledger // nil until needed, and again after storage failed

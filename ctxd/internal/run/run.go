@@ -9,6 +9,7 @@ import (
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/libctx/session"
+	"cortexfs.org/libctx/toolshell"
 	"cortexfs.org/libctx/wire"
 	"github.com/go-json-experiment/json"
 )
@@ -101,6 +102,10 @@ func (r *Run) begin(entry, parent string) []session.Record {
 		start,
 	}
 }
+
+// Loaded is the loaded tools of a session that lives in memory, nil for one that
+// has a directory to keep them in.
+func (r *Run) Loaded() *toolshell.Memory { return r.live.loaded }
 
 // Append commits one message of a send at the tip of the session's branch; its
 // frames reach the clients when it is durable. A storage error ends the run:

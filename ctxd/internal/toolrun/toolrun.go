@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"cortexfs.org/ctxd/internal/sandboxrun"
@@ -18,6 +19,7 @@ import (
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/libctx/paths"
 	"cortexfs.org/libctx/sandbox"
+	"cortexfs.org/libctx/toolshell"
 	"cortexfs.org/libctx/toolwire"
 	"cortexfs.org/libctx/view"
 	"cortexfs.org/libctx/wire"
@@ -32,6 +34,8 @@ type Runner struct {
 	Launcher *sandboxrun.Launcher
 	Ctxtool  string // host path of ctxtool
 	Tsh      string // host path of tsh, "" if there is none
+
+	loaded sync.Mutex // held from reading a session's loaded tools to writing them
 }
 
 // Call is one tool call with the run it belongs to.
@@ -43,6 +47,9 @@ type Call struct {
 	Session   libctx.Session
 	Workspace string // host directory
 	Cwd       string // inside path
+	// Loaded is the loaded tools of a session that lives in memory, nil for one
+	// with a directory.
+	Loaded *toolshell.Memory
 }
 
 // Result is what a call came to. Status is "ok" or "error".
@@ -64,6 +71,8 @@ type Admitted struct {
 	agent  *view.Agent
 	tool   *view.Tool
 	inner  admit.Call
+	words  []string // of a builtin of the shell, which needs no sandbox
+	store  toolshell.Store
 }
 
 // Admit decides about a call. The frame is the decision to record; a refused
@@ -98,16 +107,37 @@ func (r *Runner) Admit(c Call) (*Admitted, *wire.ToolPolicy, error) {
 		}
 		return nil, frame, nil
 	}
-	return &Admitted{runner: r, call: c, agent: agent, tool: tool, inner: inner}, frame, nil
+	return &Admitted{
+		runner: r, call: c, agent: agent, tool: tool, inner: inner,
+		words: admit.Builtin(asked), store: r.store(agent, c.Session, c.Loaded),
+	}, frame, nil
 }
 
 // Close gives back what the admitted call holds.
 func (a *Admitted) Close() { a.tool.Close() }
 
-// Execute runs the call in a sandbox of its own and returns its result. The
-// result is always worth recording; an error says in addition that the run can
-// not go on: no sandbox can be started here, or the context ended.
+// Execute runs the call in a sandbox of its own and returns its result; a builtin
+// of the shell needs none. The result is always worth recording; an error says
+// in addition that the run can not go on: no sandbox can be started here, or the
+// context ended.
 func (a *Admitted) Execute(ctx context.Context) (Result, error) {
+	var res Result
+	var err error
+	if a.words != nil {
+		res = a.builtin()
+	} else {
+		res, err = a.sandboxed(ctx)
+	}
+	content, cut := wire.Clip(res.Content, min(a.agent.ResultBytes, libctx.MaxToolResultHard))
+	res.Content, res.Truncated = content, res.Truncated || cut
+	if res.Status == "ok" && a.words == nil {
+		a.runner.use(a.store, a.inner.Name)
+	}
+	return res, err
+}
+
+// sandboxed is the call of a tool.
+func (a *Admitted) sandboxed(ctx context.Context) (Result, error) {
 	spec, release, err := a.runner.spec(a.agent, a.call.Workspace, a.call.Cwd, a.tool)
 	if err != nil {
 		return Failure("the tool could not be started"), err
@@ -134,8 +164,6 @@ func (a *Admitted) Execute(ctx context.Context) (Result, error) {
 	} else {
 		res, err = a.cli(limited, spec)
 	}
-	content, cut := wire.Clip(res.Content, min(a.agent.ResultBytes, libctx.MaxToolResultHard))
-	res.Content, res.Truncated = content, res.Truncated || cut
 	if err != nil && ctx.Err() == nil && limited.Err() != nil {
 		err = nil // the tool's own time was up, the run goes on
 	}
