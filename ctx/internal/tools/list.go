@@ -11,9 +11,7 @@ import (
 	"cortexfs.org/ctx/internal/output"
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/admit"
-	"cortexfs.org/libctx/atomicfile"
 	"cortexfs.org/libctx/control"
-	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/libctx/paths"
 	"cortexfs.org/libctx/toolshell"
 	"cortexfs.org/libctx/view"
@@ -50,40 +48,9 @@ func searchPath(from *caller.Caller) ([]string, error) {
 	return dirs, nil
 }
 
-// namesIn lists the tool names of host directories, sorted, once each.
-// Directories that are missing hold nothing.
-func namesIn(dirs []string) ([]libctx.Tool, error) {
-	var list []libctx.Tool
-	for _, dir := range dirs {
-		d, err := atomicfile.OpenDir(dir)
-		if errdefs.Is(err, errdefs.NotFound) || errdefs.Is(err, errdefs.Denied) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		entries, err := d.ReadDir(".")
-		d.Close()
-		if err != nil {
-			return nil, err
-		}
-		for _, e := range entries {
-			if t, err := libctx.ParseTool(e.Name()); err == nil {
-				list = append(list, t)
-			}
-		}
-	}
-	slices.Sort(list)
-	return slices.Compact(list), nil
-}
-
 // OfAgent lists the tools on an agent's path and what admission says of each.
 func OfAgent(l paths.Layout, v *view.Agent) ([]OfAgentEntry, error) {
-	dirs := make([]string, len(v.Path))
-	for i, d := range v.Path {
-		dirs[i] = l.HostPath(d)
-	}
-	names, err := namesIn(dirs)
+	names, err := v.Tools(l)
 	if err != nil {
 		return nil, err
 	}
@@ -95,26 +62,14 @@ func OfAgent(l paths.Layout, v *view.Agent) ([]OfAgentEntry, error) {
 		}
 		t.Close()
 		e := OfAgentEntry{
-			Entry:   Entry{Name: name, Path: l.HostPath(t.Path), Effect: t.Effect, Description: t.Description},
-			Direct:  name == admit.Shell || slices.Contains(v.Declared, name),
-			Allowed: admit.Shown(v.Facts(), t.Tool),
+			Entry:  Entry{Name: name, Path: l.HostPath(t.Path), Effect: t.Effect, Description: t.Description},
+			Direct: name == admit.Shell || slices.Contains(v.Declared, name),
 		}
-		if !e.Allowed {
-			e.Code, e.Reason = refusal(v, t)
-		}
+		standing := admit.Standing(v.Facts(), t.Tool)
+		e.Allowed, e.Code, e.Reason = standing.OK, standing.Code, standing.Reason
 		list = append(list, e)
 	}
 	return list, nil
-}
-
-// refusal is the first stage that refuses the tool, whatever its arguments.
-func refusal(v *view.Agent, t *view.Tool) (admit.Code, string) {
-	for _, verdict := range admit.Explain(v.Facts(), t.Tool, admit.Call{Name: t.Name, Arguments: []byte("{}")}) {
-		if !verdict.OK && verdict.Code != admit.InvalidArguments {
-			return verdict.Code, verdict.Reason
-		}
-	}
-	return "", ""
 }
 
 // List lists tools: the caller's, or with an agent the ones it could call.
@@ -143,18 +98,12 @@ func List(from *caller.Caller, agent string) error {
 		if err != nil {
 			return err
 		}
-		names, err := namesIn(dirs)
+		found, err := toolshell.List(dirs)
 		if err != nil {
 			return err
 		}
-		for _, name := range names {
-			hit, found, err := toolshell.Lookup(dirs, name)
-			if err != nil {
-				return err
-			}
-			if found {
-				entries = append(entries, describe(name, hit))
-			}
+		for _, t := range found {
+			entries = append(entries, describe(t.Name, t.Hit))
 		}
 	}
 	var rows []output.Row
@@ -176,22 +125,13 @@ func brief(text string) string {
 // nothing.
 func describe(name libctx.Tool, hit toolshell.Hit) Entry {
 	e := Entry{Name: name, Path: hit.Path, Effect: "unknown"}
-	if text, err := controlText(hit, "effect"); err == nil {
-		if effect, err := control.ParseEffectFile(text); err == nil {
+	if text, err := hit.Read("effect"); err == nil {
+		if effect, err := control.ParseEffectFile([]byte(text)); err == nil {
 			e.Effect = effect
 		}
 	}
-	if text, err := controlText(hit, "description"); err == nil {
-		e.Description, _, _ = strings.Cut(strings.ToValidUTF8(string(text), "\uFFFD"), "\n")
+	if text, err := hit.Read("description"); err == nil {
+		e.Description, _, _ = strings.Cut(strings.ToValidUTF8(text, "\uFFFD"), "\n")
 	}
 	return e
-}
-
-func controlText(hit toolshell.Hit, file string) ([]byte, error) {
-	d, err := atomicfile.OpenDir(hit.Control())
-	if err != nil {
-		return nil, err
-	}
-	defer d.Close()
-	return d.ReadFile(file, libctx.MaxControlFile)
 }

@@ -60,8 +60,8 @@ func Help(from *caller.Caller, name string) error {
 	}
 	e := describe(t, hit)
 	var schema jsontext.Value
-	if text, err := controlText(hit, "schema"); err == nil {
-		if s, err := control.ParseSchema(text); err == nil {
+	if text, err := hit.Read("schema"); err == nil {
+		if s, err := control.ParseSchema([]byte(text)); err == nil {
 			schema = s.Text()
 		}
 	}
@@ -78,8 +78,8 @@ func Help(from *caller.Caller, name string) error {
 	}
 	fmt.Fprintf(&b, "\nfile     %s\neffect   %s (perm %s)\n", inert.Line(hit.Path), e.Effect, e.Effect.Perm())
 	for _, file := range []string{"mode", "replay", "parallel", "cap"} {
-		if text, err := controlText(hit, file); err == nil {
-			fmt.Fprintf(&b, "%-8s %s\n", file, inert.Line(strings.ReplaceAll(strings.TrimSpace(string(text)), "\n", " ")))
+		if text, err := hit.Read(file); err == nil && text != "" {
+			fmt.Fprintf(&b, "%-8s %s\n", file, inert.Line(strings.ReplaceAll(strings.TrimSpace(text), "\n", " ")))
 		}
 	}
 	if schema != nil {
