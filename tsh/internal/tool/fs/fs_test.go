@@ -10,6 +10,7 @@ import (
 
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/tsh/internal/tool"
+	"cortexfs.org/tsh/internal/tool/object"
 	"github.com/go-json-experiment/json"
 	"golang.org/x/sys/unix"
 )
@@ -160,7 +161,7 @@ func TestHostileNamesComeBack(t *testing.T) {
 			if f[0] == "dir" {
 				continue
 			}
-			p, err := Plain(f[4])
+			p, err := object.Plain(f[4])
 			must(t, err)
 			name := filepath.Base(p)
 			got, err := call(t, Read, map[string]any{"path": f[4]})
@@ -185,12 +186,12 @@ func TestPlain(t *testing.T) {
 	for arg, want := range map[string]string{
 		"a": "a", `"a\nb"`: "a\nb", `"\xff"`: "\xff", `a"b`: `a"b`, `./"x`: `./"x`,
 	} {
-		if got, err := Plain(arg); err != nil || got != want {
+		if got, err := object.Plain(arg); err != nil || got != want {
 			t.Errorf("%q is %q, %v", arg, got, err)
 		}
 	}
 	for _, arg := range []string{"", `"`, `""`, `"a`, `"a"b`, `"\q"`, "a\x00b", `"\x00"`, `"\u0000"`} {
-		if got, err := Plain(arg); !errdefs.Is(err, errdefs.Invalid) || got != "" {
+		if got, err := object.Plain(arg); !errdefs.Is(err, errdefs.Invalid) || got != "" {
 			t.Errorf("%q is %q, %v", arg, got, err)
 		}
 	}
@@ -201,11 +202,11 @@ func FuzzShow(f *testing.F) {
 		f.Add(name)
 	}
 	f.Fuzz(func(t *testing.T, p string) {
-		shown := Show(p)
+		shown := object.Show(p)
 		if strings.ContainsAny(shown, "\n\t\r\x1b\x00") {
 			t.Fatalf("%q is shown as %q", p, shown)
 		}
-		back, err := Plain(shown)
+		back, err := object.Plain(shown)
 		if p == "" || strings.Contains(p, "\x00") {
 			if err == nil {
 				t.Fatalf("%q is accepted", p)

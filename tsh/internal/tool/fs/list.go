@@ -8,6 +8,7 @@ import (
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/tsh/internal/tool"
+	"cortexfs.org/tsh/internal/tool/object"
 	"github.com/go-json-experiment/json/jsontext"
 	"golang.org/x/sys/unix"
 )
@@ -35,7 +36,7 @@ func list(ctx context.Context, args jsontext.Value, out *tool.Output) error {
 	if err := tool.Decode(args, &a); err != nil {
 		return err
 	}
-	base, err := Plain(a.Path)
+	base, err := object.Plain(a.Path)
 	if err != nil {
 		return err
 	}
@@ -53,21 +54,21 @@ func list(ctx context.Context, args jsontext.Value, out *tool.Output) error {
 	if err != nil {
 		return err
 	}
-	fd, st, err := locate(base)
+	fd, st, err := object.Locate(base)
 	if err != nil {
 		return err
 	}
 	defer unix.Close(fd)
-	if k := kind(st.Mode); k != "dir" {
-		return errdefs.New(errdefs.Invalid, "%s: is a %s, not a directory", Show(base), k).WithHint("fs.stat describes it")
+	if k := object.Kind(st.Mode); k != "dir" {
+		return errdefs.New(errdefs.Invalid, "%s: is a %s, not a directory", object.Show(base), k).WithHint("fs.stat describes it")
 	}
-	dir, err := reopen(base, st, unix.O_RDONLY|unix.O_DIRECTORY)
+	dir, err := object.Reopen(base, st, unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
 		return err
 	}
 	total, err := l.directory(dir, "", after, 1)
 	if err != nil {
-		return errdefs.New(errdefs.KindOf(err), "%s: %w", Show(base), err)
+		return errdefs.New(errdefs.KindOf(err), "%s: %w", object.Show(base), err)
 	}
 	l.notes(total)
 	return nil
@@ -91,7 +92,7 @@ func (l *lister) resume(after string) ([]string, error) {
 	if after == "" {
 		return nil, nil
 	}
-	p, err := Plain(after)
+	p, err := object.Plain(after)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +100,7 @@ func (l *lister) resume(after string) ([]string, error) {
 	if l.base != "." {
 		below, ok := strings.CutPrefix(rel, strings.TrimSuffix(l.base, "/")+"/")
 		if !ok {
-			return nil, errdefs.New(errdefs.Invalid, "arguments: after %s is not below %s", Show(p), Show(l.base))
+			return nil, errdefs.New(errdefs.Invalid, "arguments: after %s is not below %s", object.Show(p), object.Show(l.base))
 		}
 		rel = below
 	}
@@ -110,9 +111,9 @@ func (l *lister) resume(after string) ([]string, error) {
 func (l *lister) notes(total int) {
 	switch {
 	case l.cut && l.depth == 1:
-		l.out.Notef("%d of %d entries; next: after=%s", l.shown, total, Show(l.last))
+		l.out.Notef("%d of %d entries; next: after=%s", l.shown, total, object.Show(l.last))
 	case l.cut:
-		l.out.Notef("%d entries, more follow; next: after=%s", l.shown, Show(l.last))
+		l.out.Notef("%d entries, more follow; next: after=%s", l.shown, object.Show(l.last))
 	case total == 0:
 		l.out.Notef("empty directory")
 	case l.shown == 0:

@@ -13,6 +13,7 @@ import (
 
 	"cortexfs.org/libctx"
 	"cortexfs.org/tsh/internal/tool"
+	"cortexfs.org/tsh/internal/tool/object"
 	"golang.org/x/sys/unix"
 )
 
@@ -76,8 +77,8 @@ func (l *lister) entry(dir *os.File, name, rel string, known bool, after []strin
 		return err
 	}
 	if !known {
-		p := join(l.base, rel)
-		line := fmt.Sprintf("%s\t%s\t%d\t%s\t%s\n", kind(st.Mode), mode(st), st.Size, when(st.Mtim), Show(p))
+		p := object.Join(l.base, rel)
+		line := fmt.Sprintf("%s\t%s\t%d\t%s\t%s\n", object.Kind(st.Mode), mode(st), st.Size, when(st.Mtim), object.Show(p))
 		if l.left == 0 || len(line) > l.room() {
 			l.cut = true
 			return nil
@@ -87,7 +88,7 @@ func (l *lister) entry(dir *os.File, name, rel string, known bool, after []strin
 		l.shown++
 		l.last = p
 	}
-	if kind(st.Mode) != "dir" || name == ".git" {
+	if object.Kind(st.Mode) != "dir" || name == ".git" {
 		return nil
 	}
 	if level >= l.depth {
@@ -100,14 +101,14 @@ func (l *lister) entry(dir *os.File, name, rel string, known bool, after []strin
 // descend lists the directory name of dir. One that can not be entered is noted,
 // one that is no stored directory is left alone.
 func (l *lister) descend(dir *os.File, name, rel string, after []string, level int) error {
-	fd, err := openat2(int(dir.Fd()), name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW)
+	fd, err := object.Openat(int(dir.Fd()), name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW)
 	if err != nil {
 		if len(l.closed) < 8 && !errors.Is(err, unix.ENOENT) {
-			l.closed = append(l.closed, Show(join(l.base, rel))+": "+err.Error())
+			l.closed = append(l.closed, object.Show(object.Join(l.base, rel))+": "+err.Error())
 		}
 		return nil
 	}
-	if pseudo(fd) {
+	if object.Pseudo(fd) {
 		return unix.Close(fd)
 	}
 	_, err = l.directory(os.NewFile(uintptr(fd), name), rel, after, level+1)

@@ -11,6 +11,7 @@ import (
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/tsh/internal/tool"
+	"cortexfs.org/tsh/internal/tool/object"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -32,7 +33,7 @@ func read(ctx context.Context, args jsontext.Value, out *tool.Output) error {
 	if err := tool.Decode(args, &a); err != nil {
 		return err
 	}
-	p, err := Plain(a.Path)
+	p, err := object.Plain(a.Path)
 	if err != nil {
 		return err
 	}
@@ -51,29 +52,25 @@ func read(ctx context.Context, args jsontext.Value, out *tool.Output) error {
 			v.end = v.first + *a.Lines
 		}
 	}
-	f, st, err := openFile(p)
+	f, st, err := object.Open(p)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
 	if st.Size > libctx.MaxFileRead {
-		return tooBig(p, st.Size)
+		return object.TooBig(p, st.Size)
 	}
 	sum := sha256.New()
 	if err := scan(ctx, f, st.Size, &v, sum, p); err != nil {
 		return err
 	}
 	if v.total() < v.first && v.first > 1 {
-		return errdefs.New(errdefs.Invalid, "%s: start %d is past the last line, %d", Show(p), v.first, v.total())
+		return errdefs.New(errdefs.Invalid, "%s: start %d is past the last line, %d", object.Show(p), v.first, v.total())
 	}
 	out.Write(v.out)
 	out.Notef("sha256 %s", hex.EncodeToString(sum.Sum(nil)))
 	v.note(out)
 	return nil
-}
-
-func tooBig(p string, size int64) error {
-	return errdefs.New(errdefs.TooBig, "%s: %d bytes, over the limit of %d", Show(p), size, libctx.MaxFileRead)
 }
 
 // scan passes a whole file through the hash and, in pieces that end between
@@ -84,21 +81,21 @@ func scan(ctx context.Context, r io.Reader, stated int64, v *view, sum hash.Hash
 	keep, size := 0, int64(0)
 	for {
 		if err := ctx.Err(); err != nil {
-			return errdefs.New(errdefs.KindOf(err), "%s: %w", Show(p), context.Cause(ctx))
+			return errdefs.New(errdefs.KindOf(err), "%s: %w", object.Show(p), context.Cause(ctx))
 		}
 		n, err := r.Read(buf[keep:])
 		if size += int64(n); size > libctx.MaxFileRead {
-			return tooBig(p, size)
+			return object.TooBig(p, size)
 		}
 		sum.Write(buf[keep : keep+n])
 		text := buf[:keep+n]
-		whole := boundary(text)
+		whole := object.Boundary(text)
 		if errors.Is(err, io.EOF) {
 			whole = len(text)
 		}
-		if at := notText(text[:whole]); at >= 0 {
+		if at := object.NotText(text[:whole]); at >= 0 {
 			return errdefs.New(errdefs.Invalid, "%s: is a binary file of %d bytes: byte %d is not UTF-8 text",
-				Show(p), max(size, stated), size-int64(len(text)-at))
+				object.Show(p), max(size, stated), size-int64(len(text)-at))
 		}
 		v.take(text[:whole])
 		keep = copy(buf, text[whole:])
@@ -107,7 +104,7 @@ func scan(ctx context.Context, r io.Reader, stated int64, v *view, sum hash.Hash
 			v.finish()
 			return nil
 		case err != nil:
-			return errdefs.New(errdefs.KindOf(err), "%s: %w", Show(p), err)
+			return errdefs.New(errdefs.KindOf(err), "%s: %w", object.Show(p), err)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/tsh/internal/tool"
+	"cortexfs.org/tsh/internal/tool/object"
 	"github.com/go-json-experiment/json/jsontext"
 	"golang.org/x/sys/unix"
 )
@@ -26,25 +27,25 @@ func stat(_ context.Context, args jsontext.Value, out *tool.Output) error {
 	if err := tool.Decode(args, &a); err != nil {
 		return err
 	}
-	p, err := Plain(a.Path)
+	p, err := object.Plain(a.Path)
 	if err != nil {
 		return err
 	}
-	fd, st, err := locate(p)
+	fd, st, err := object.Locate(p)
 	if err != nil {
 		return err
 	}
 	defer unix.Close(fd)
 	fmt.Fprintf(out, "path: %s\nkind: %s\nsize: %d\nmode: %s\nuid: %d\ngid: %d\nlinks: %d\nmodified: %s\nchanged: %s\n",
-		Show(p), kind(st.Mode), st.Size, mode(st), st.Uid, st.Gid, st.Nlink, when(st.Mtim), when(st.Ctim))
-	switch kind(st.Mode) {
+		object.Show(p), object.Kind(st.Mode), st.Size, mode(st), st.Uid, st.Gid, st.Nlink, when(st.Mtim), when(st.Ctim))
+	switch object.Kind(st.Mode) {
 	case "link":
 		target := make([]byte, unix.PathMax)
 		n, err := unix.Readlinkat(fd, "", target)
 		if err != nil {
-			return errdefs.New(errdefs.KindOf(err), "%s: %w", Show(p), err)
+			return errdefs.New(errdefs.KindOf(err), "%s: %w", object.Show(p), err)
 		}
-		fmt.Fprintf(out, "target: %s\n", Show(string(target[:n])))
+		fmt.Fprintf(out, "target: %s\n", object.Show(string(target[:n])))
 	case "char", "block":
 		fmt.Fprintf(out, "device: %d:%d\n", unix.Major(st.Rdev), unix.Minor(st.Rdev))
 	}

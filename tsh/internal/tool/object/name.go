@@ -1,7 +1,7 @@
-// Package fs is the built-in tools that look at files: fs.read, fs.list and
-// fs.stat. They follow no symbolic link at any component of a path, open nothing
-// but regular files and directories, and bound what they read and say.
-package fs
+// Package object reaches what the path argument of a tool names: by descriptor,
+// following no symbolic link at any component, opening nothing but regular files
+// and directories. It also says how paths are written and how failures read.
+package object
 
 import (
 	"path"
@@ -47,9 +47,9 @@ func Plain(arg string) (string, error) {
 	return p, nil
 }
 
-// join is the path of an entry below base, such that it can be given back: an
+// Join is the path of an entry below base, such that it can be given back: an
 // entry of the current directory that begins with a dash gets ./ in front.
-func join(base, rel string) string {
+func Join(base, rel string) string {
 	if p := path.Join(base, rel); p[0] != '-' {
 		return p
 	}

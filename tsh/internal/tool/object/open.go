@@ -1,4 +1,4 @@
-package fs
+package object
 
 import (
 	"errors"
@@ -14,51 +14,57 @@ import (
 // middle nor at the end, and none of the magic ones of /proc.
 const resolve = unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS
 
-func openat2(dir int, p string, flags uint64) (int, error) {
+// Openat opens p, relative to an open directory, following no link at all. The
+// descriptor is the caller's; errors are the kernel's.
+func Openat(dir int, p string, flags uint64) (int, error) { return Create(dir, p, flags, 0) }
+
+// Create is Openat with the mode of a file that it creates, less the umask.
+func Create(dir int, p string, flags uint64, mode uint32) (int, error) {
+	how := unix.OpenHow{Flags: flags | unix.O_CLOEXEC, Mode: uint64(mode), Resolve: resolve}
 	for {
-		fd, err := unix.Openat2(dir, p, &unix.OpenHow{Flags: flags | unix.O_CLOEXEC, Resolve: resolve})
+		fd, err := unix.Openat2(dir, p, &how)
 		if !errors.Is(err, unix.EINTR) {
 			return fd, err
 		}
 	}
 }
 
-// locate finds the object at p without opening it for reading or writing: a
+// Locate finds the object at p without opening it for reading or writing: a
 // FIFO, device or socket is not touched. If p is a link, the link is the object.
 // The descriptor is the caller's.
-func locate(p string) (int, unix.Stat_t, error) {
+func Locate(p string) (int, unix.Stat_t, error) {
 	var st unix.Stat_t
-	fd, err := openat2(unix.AT_FDCWD, p, unix.O_PATH|unix.O_NOFOLLOW)
+	fd, err := Openat(unix.AT_FDCWD, p, unix.O_PATH|unix.O_NOFOLLOW)
 	if err != nil {
-		return -1, st, explain(p, err)
+		return -1, st, Explain(p, err)
 	}
 	if err := unix.Fstat(fd, &st); err != nil {
 		unix.Close(fd)
-		return -1, st, explain(p, err)
+		return -1, st, Explain(p, err)
 	}
 	return fd, st, nil
 }
 
-// openFile opens a regular file of a real file system for reading. The returned
+// Open opens a regular file of a real file system for reading. The returned
 // file is the caller's.
-func openFile(p string) (*os.File, unix.Stat_t, error) {
-	fd, st, err := locate(p)
+func Open(p string) (*os.File, unix.Stat_t, error) {
+	fd, st, err := Locate(p)
 	if err != nil {
 		return nil, st, err
 	}
 	defer unix.Close(fd)
-	if err := readable(p, fd, st); err != nil {
+	if err := CheckReadable(p, fd, st); err != nil {
 		return nil, st, err
 	}
-	f, err := reopen(p, st, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY)
+	f, err := Reopen(p, st, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY)
 	return f, st, err
 }
 
-// reopen opens p with flags and makes sure that it is still the located object.
-func reopen(p string, located unix.Stat_t, flags uint64) (*os.File, error) {
-	fd, err := openat2(unix.AT_FDCWD, p, flags)
+// Reopen opens p with flags and makes sure that it is still the located object.
+func Reopen(p string, located unix.Stat_t, flags uint64) (*os.File, error) {
+	fd, err := Openat(unix.AT_FDCWD, p, flags)
 	if err != nil {
-		return nil, explain(p, err)
+		return nil, Explain(p, err)
 	}
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil || st.Dev != located.Dev || st.Ino != located.Ino {
@@ -68,9 +74,9 @@ func reopen(p string, located unix.Stat_t, flags uint64) (*os.File, error) {
 	return os.NewFile(uintptr(fd), p), nil
 }
 
-// readable refuses everything but a regular file of a real file system, by kind.
-func readable(p string, fd int, st unix.Stat_t) error {
-	switch k := kind(st.Mode); k {
+// CheckReadable refuses everything but a regular file of a real file system, by kind.
+func CheckReadable(p string, fd int, st unix.Stat_t) error {
+	switch k := Kind(st.Mode); k {
 	case "file":
 	case "dir":
 		return errdefs.New(errdefs.Invalid, "%s: is a directory", Show(p)).WithHint("list it with fs.list")
@@ -80,14 +86,14 @@ func readable(p string, fd int, st unix.Stat_t) error {
 	default:
 		return errdefs.New(errdefs.Invalid, "%s: is a %s, not a regular file", Show(p), words[k])
 	}
-	if pseudo(fd) {
+	if Pseudo(fd) {
 		return errdefs.New(errdefs.Invalid, "%s: is a file of the kernel that may have no end, not a stored file", Show(p))
 	}
 	return nil
 }
 
-// kind is the one word for a type of file.
-func kind(mode uint32) string {
+// Kind is the one word for a type of file.
+func Kind(mode uint32) string {
 	switch mode & unix.S_IFMT {
 	case unix.S_IFREG:
 		return "file"
@@ -112,9 +118,9 @@ var words = map[string]string{
 	"fifo": "FIFO", "socket": "socket", "char": "character device", "block": "block device", "unknown": "special file",
 }
 
-// pseudo reports whether the object lies on a file system that the kernel makes
+// Pseudo reports whether the object lies on a file system that the kernel makes
 // up: its files look regular and may block, have no end, or act when read.
-func pseudo(fd int) bool {
+func Pseudo(fd int) bool {
 	var st unix.Statfs_t
 	if err := unix.Fstatfs(fd, &st); err != nil {
 		return true
@@ -128,8 +134,8 @@ func pseudo(fd int) bool {
 	return false
 }
 
-// explain says in one line what failed at p.
-func explain(p string, err error) error {
+// Explain says in one line what failed at p.
+func Explain(p string, err error) error {
 	shown := Show(p)
 	switch {
 	case errors.Is(err, unix.ELOOP):
@@ -151,7 +157,7 @@ func linkIn(p string) (string, bool) {
 		}
 		at := strings.TrimRight(p[:i], "/")
 		var st unix.Stat_t
-		if at != "" && unix.Lstat(at, &st) == nil && kind(st.Mode) == "link" {
+		if at != "" && unix.Lstat(at, &st) == nil && Kind(st.Mode) == "link" {
 			return at, true
 		}
 	}
