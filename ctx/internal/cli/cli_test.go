@@ -491,7 +491,7 @@ func TestFilesOnly(t *testing.T) {
 	}
 	w.want(w.run("agent", "rm", "coder", "--purge"), 0, "", "removed agent coder\n")
 	w.want(w.run("agent", "ls"), 0, "", "")
-	if got := w.run("tool", "ls"); !strings.HasPrefix(got.out, "fs.list\tworkspace_read\t") {
+	if got := w.run("tool", "ls"); !strings.Contains("\n"+got.out, "\nfs.list\tworkspace_read\t") {
 		t.Errorf("tool ls: %+v", got)
 	}
 	w.want(w.run("tool", "which", "fs.read"), 0, filepath.Join(w.layout.Tools(), "fs.read")+"\n", "")
