@@ -13,6 +13,7 @@ import (
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/libctx/unixsock"
 	"cortexfs.org/libctx/wire"
+	"golang.org/x/sys/unix"
 )
 
 // Conn is one connection to an agent socket. Request may be called from any
@@ -36,8 +37,9 @@ func Connect(ctx context.Context, path string) (*Conn, error) {
 // Close closes the connection. A private run goes on without it.
 func (c *Conn) Close() error { return c.sock.Close() }
 
-// Request sends one request. A request over the frame limit is
-// errdefs.TooBig and is not sent.
+// Request sends one request. A request over the frame limit is errdefs.TooBig
+// and is not sent. That the agent has closed the connection is for Next to
+// tell: it may have said why.
 func (c *Conn) Request(r wire.Request) error {
 	line, err := wire.MarshalRequest(r)
 	if err != nil {
@@ -48,7 +50,11 @@ func (c *Conn) Request(r wire.Request) error {
 	}
 	c.write.Lock()
 	defer c.write.Unlock()
-	if _, err := c.sock.Write(line); err != nil {
+	_, err = c.sock.Write(line)
+	if errors.Is(err, unix.EPIPE) || errors.Is(err, unix.ECONNRESET) {
+		return nil // the agent closed; Next has its last words, or says so
+	}
+	if err != nil {
 		return errdefs.New(errdefs.Interrupted, "connection to the agent lost: %w", err)
 	}
 	return nil
