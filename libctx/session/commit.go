@@ -69,7 +69,7 @@ func (s *Session) commit(records []Record) ([]Event, error) {
 	fault.Point("session.events.written")
 	if b.started || b.ended {
 		s.project(b.ended)
-		fault.Point("session.projected")
+		fault.Point("session.project.done")
 	}
 	if b.ended && s.st.size-s.stale.size >= libctx.IndexEvery {
 		_ = s.writeIndex() // derived: the next opening reads more, that is all

@@ -105,12 +105,12 @@ func (k *keeper) connection(ctx context.Context, f *os.File) bool {
 
 // serve starts the agent's server with the socket and waits for its end.
 func (k *keeper) serve(ctx context.Context, socket *os.File) error {
-	fault.Point("activate.start")
+	fault.Point("activate.spawn")
 	p, err := k.starter.start(k.cfg.Command(k.agent), socket)
 	if err != nil {
 		return err
 	}
-	fault.Point("activate.started")
+	fault.Point("activate.spawned")
 	stop := context.AfterFunc(ctx, func() { p.Signal(syscall.SIGTERM) })
 	defer stop()
 	st, err := p.Wait()
