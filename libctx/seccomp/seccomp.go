@@ -29,12 +29,17 @@ var refused = []string{
 	"io_uring_setup", "io_uring_enter", "io_uring_register",
 	// Keys are not part of any namespace.
 	"add_key", "request_key", "keyctl",
+	// Descriptors of other processes are theirs.
+	"pidfd_getfd",
 	// Files by handle ignore the directories above them.
 	"open_by_handle_at", "fanotify_init",
 	// The machine as a whole.
 	"reboot", "swapon", "swapoff", "quotactl", "quotactl_fd", "syslog", "acct",
 	"settimeofday", "clock_settime", "stime", "vhangup", "iopl", "ioperm",
 }
+
+// initPID is the first process of every pid namespace.
+const initPID = 1
 
 // namespaces are the clone and unshare flags that make one.
 const namespaces = unix.CLONE_NEWNS | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC | unix.CLONE_NEWUSER |
@@ -108,6 +113,11 @@ func filter() ([]bpf.Instruction, error) {
 	code = append(code, unless(nr("ioctl"), 1, false, unix.EPERM, unix.TIOCSTI, unix.TIOCLINUX)...)
 	// Other personalities weaken the layout of memory; asking and Linux's own stay.
 	code = append(code, unless(nr("personality"), 0, true, unix.EPERM, 0, 0xffffffff)...)
+	// The init of the sandbox has the payload's uid. A payload that traces it
+	// stops what reaps processes and passes signals on.
+	code = append(code, unless(nr("ptrace"), 1, false, unix.EPERM, initPID)...)
+	code = append(code, unless(nr("process_vm_readv"), 0, false, unix.EPERM, initPID)...)
+	code = append(code, unless(nr("process_vm_writev"), 0, false, unix.EPERM, initPID)...)
 	// Address families that no network namespace confines, or that nobody needs.
 	code = append(code, unless(nr("socket"), 0, true, unix.EAFNOSUPPORT,
 		unix.AF_UNIX, unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK)...)

@@ -70,6 +70,8 @@ func TestFilter(t *testing.T) {
 		{"ioctl", []uint64{0, unix.TIOCLINUX}, eperm}, {"ioctl", []uint64{unix.TIOCSTI, unix.TCGETS}, allow},
 		{"personality", []uint64{0}, allow}, {"personality", []uint64{0xffffffff}, allow}, {"personality", []uint64{^uint64(0)}, allow},
 		{"personality", []uint64{0x40000}, eperm},
+		{"ptrace", []uint64{unix.PTRACE_ATTACH, 1}, eperm}, {"ptrace", []uint64{unix.PTRACE_ATTACH, 1 | high}, eperm},
+		{"ptrace", []uint64{unix.PTRACE_ATTACH, 7}, allow}, {"process_vm_readv", []uint64{7}, allow}, {"process_vm_writev", []uint64{1}, eperm},
 		{"socket", []uint64{unix.AF_UNIX}, allow}, {"socket", []uint64{unix.AF_INET6}, allow}, {"socket", []uint64{unix.AF_NETLINK}, allow},
 		{"socket", []uint64{unix.AF_VSOCK}, family}, {"socket", []uint64{unix.AF_ALG | high}, family}, {"socket", []uint64{unix.AF_PACKET}, family},
 	} {

@@ -500,3 +500,37 @@ func TestSwaps(t *testing.T) {
 		t.Errorf("the next message: %s", world.JSON(f))
 	}
 }
+
+// TestOwnPrograms: a workspace that holds the suite's programs (somebody works on
+// CortexFS with CortexFS) does not let an agent change what runs outside of its
+// sandbox next.
+func TestOwnPrograms(t *testing.T) {
+	w := ready(t, "shell.exec")
+	f := w.Dial("a").Ask(tsh("t", "own", w.Bin, "shell.exec",
+		"for p in ctx ctxd ctxtool tsh; do echo x >> $p; mv $p y; rm -f $p; cp /bin/true $p; done; touch puppet; ls"), "done")
+	out := f[len(f)-2].Str("content")
+	if !strings.Contains(out, "puppet") {
+		t.Fatalf("the probe did not run: %q", out)
+	}
+	for _, p := range []string{"ctx", "ctxd", "ctxtool", "tsh"} {
+		st, err := os.Stat(filepath.Join(w.Bin, p))
+		if err != nil || st.Size() < 1<<20 {
+			t.Fatalf("%s was changed: %v\n%s", p, err, out)
+		}
+	}
+}
+
+// TestResultsAreTheTools: a command can reach neither the tool that runs it nor
+// the init of its sandbox, so it can not report a result of its own making.
+func TestResultsAreTheTools(t *testing.T) {
+	w := ready(t, "shell.exec")
+	probe := `for p in /proc/[0-9]*; do case $p in /proc/$$) continue;; esac; ls $p/fd >/dev/null 2>&1 && readlink $p/exe; done; exit 3`
+	f := w.Dial("a").Ask(tsh("t", "forge", w.Workspace, "shell.exec", probe), "done")
+	result := f[len(f)-2]
+	if strings.Contains(result.Str("content"), "ctxtool") {
+		t.Errorf("the tool's descriptors can be reached: %v", result)
+	}
+	if result.Str("status") != "error" || result["exit_code"] != 3.0 {
+		t.Errorf("result %v", result)
+	}
+}

@@ -48,6 +48,17 @@ func PassedSocket() (*os.File, error) {
 	return os.NewFile(firstPassed, "passed socket"), nil
 }
 
+// Programs are the suite's programs that are installed, free of links.
+func Programs() []string {
+	var all []string
+	for _, name := range []string{"ctx", "ctxd", "ctxmodel", "ctxterm", "ctxtool", "tsh"} {
+		if path := Program(name); path != "" {
+			all = append(all, path)
+		}
+	}
+	return all
+}
+
 // Program finds a program of the suite: beside this one, else where packages
 // install it. "" means it is not installed.
 func Program(name string) string {

@@ -102,6 +102,7 @@ func Agent(ctx context.Context, name string, o Options) error {
 	work := &host.Host{
 		Tools: &toolrun.Runner{
 			Layout: layout, Agent: agent, Launcher: launcher, Ctxtool: ctxtool, Tsh: config.Program("tsh"),
+			Programs: config.Programs(),
 		},
 		Launcher: launcher, Log: logger,
 	}

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/atomicfile"
@@ -97,20 +98,35 @@ func (r *Runner) Private(a *view.Agent, s libctx.Session) (string, error) {
 	return dir, r.make(a, dir)
 }
 
-// Workspace checks a host directory and says how a sandbox shows it. The
-// agent's own private workspaces lie in the tree; they are the one exception
+// Workspace checks a host directory and says how a sandbox shows it. Programs of
+// the suite that lie in it can not be changed: what the daemon and its clients
+// start next would run outside of any sandbox. The agent's own private workspaces lie in the tree; they are the one exception
 // from the rule that nothing of the tree may be a workspace, and only if no link
 // leads there, because the agent can write around them.
 func (r *Runner) Workspace(a *view.Agent, dir string) (sandbox.Workspace, error) {
 	base := r.private(a, "")
 	if filepath.Dir(dir) != filepath.Clean(base) {
-		return workspace.Resolve(dir, a.Owner, r.Layout.Protected(), a.Protect)
+		ws, err := workspace.Resolve(dir, a.Owner, r.Layout.Protected(), a.Protect)
+		if own := below(ws.Dir, r.Programs); err == nil && len(own) > 0 {
+			return workspace.Resolve(dir, a.Owner, r.Layout.Protected(), append(own, a.Protect...))
+		}
+		return ws, err
 	}
 	ws, err := workspace.Resolve(dir, a.Owner, nil, a.Protect)
 	if err == nil && ws.Dir != dir {
 		return sandbox.Workspace{}, errdefs.New(errdefs.Invalid, "workspace %s: a link leads to %s", dir, ws.Dir)
 	}
 	return ws, err
+}
+
+// below is the paths that lie below dir, relative to it.
+func below(dir string, paths []string) (rel []string) {
+	for _, p := range paths {
+		if rest, ok := strings.CutPrefix(p, dir+"/"); ok && dir != "" {
+			rel = append(rel, rest)
+		}
+	}
+	return rel
 }
 
 // mounts resolves the lines of the mount control that the recipe does not make

@@ -32,8 +32,9 @@ type Runner struct {
 	Layout   paths.Layout
 	Agent    libctx.Agent
 	Launcher *sandboxrun.Launcher
-	Ctxtool  string // host path of ctxtool
-	Tsh      string // host path of tsh, "" if there is none
+	Ctxtool  string   // host path of ctxtool
+	Tsh      string   // host path of tsh, "" if there is none
+	Programs []string // host paths of the suite's programs, free of links
 
 	loaded sync.Mutex // held from reading a session's loaded tools to writing them
 }
