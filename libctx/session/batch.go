@@ -193,6 +193,25 @@ func update(crc uint32, b []byte) uint32 { return crc32.Update(crc, castagnoli, 
 // end of.
 const outcomeUnknown = "outcome unknown: the host stopped while this call ran"
 
+// Ended says how a run ended whose end could not be recorded, because storage
+// had failed: for the Open that comes after.
+type Ended struct {
+	Run     libctx.Run
+	Code    errdefs.Kind
+	Message string
+}
+
+// ending is the checkpoint of a run that was left open.
+func (s *Session) ending(run libctx.Run) *Checkpoint {
+	for _, e := range s.ended {
+		if e.Run == run {
+			return &Checkpoint{Run: run, Outcome: Failed, Code: e.Code, Message: e.Message}
+		}
+	}
+	return &Checkpoint{Run: run, Outcome: Interrupted, Code: errdefs.Interrupted,
+		Message: "the host stopped while this run was going on"}
+}
+
 // settle ends what a dead host left open, in one batch.
 func (s *Session) settle() error {
 	var records []Record
@@ -212,8 +231,7 @@ func (s *Session) settle() error {
 			records = append(records, &Entry{Run: run.run, Kind: KindMessage, Role: RoleTool, Content: []wire.Part{
 				{Type: "tool_result", Call: c.Call, Name: c.Name, Status: "error", Text: outcomeUnknown}}})
 		}
-		records = append(records, &Checkpoint{Run: run.run, Outcome: Interrupted, Code: errdefs.Interrupted,
-			Message: "the host stopped while this run was going on"})
+		records = append(records, s.ending(run.run))
 	}
 	if _, err := s.commit(records); err != nil {
 		return err

@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
 
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/atomicfile"
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/libctx/fault"
-	"golang.org/x/sys/unix"
 )
 
 // limits bound a ledger; tests make them small.
@@ -88,6 +90,9 @@ func (s *Session) write(batch []byte, size int64) error {
 		fi, err := s.ledger.Stat()
 		if err != nil {
 			return err
+		}
+		if sys, ok := fi.Sys().(*syscall.Stat_t); ok && sys.Nlink == 0 {
+			return errdefs.New(errdefs.IO, "%s was removed while the session was open", ledgerFile)
 		}
 		if fi.Size() != size {
 			return errdefs.New(errdefs.Busy, "%s was changed by somebody else: it holds %d bytes, not %d", ledgerFile, fi.Size(), size)

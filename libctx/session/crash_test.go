@@ -8,9 +8,11 @@ import (
 	"strings"
 	"testing"
 
-	"cortexfs.org/libctx"
-	"cortexfs.org/libctx/wire"
 	"pgregory.net/rapid"
+
+	"cortexfs.org/libctx"
+	"cortexfs.org/libctx/errdefs"
+	"cortexfs.org/libctx/wire"
 )
 
 // die leaves a session the way a killed process does: no index, no goodbye.
@@ -324,6 +326,45 @@ func TestCrashAnywhere(t *testing.T) {
 }
 
 // A settled session names each call once, with the result that is fixed.
+// TestSettleAsTold: whoever saw a run end, and could not record it, has the last
+// word on how.
+func TestSettleAsTold(t *testing.T) {
+	p := place(t)
+	s := open(t, p, "default")
+	run, other := libctx.NewRun(), libctx.NewRun()
+	commit(t, s, begin(s, run, "m", "q")...)
+	commit(t, s, beginTsh(other, "t"))
+	s.die()
+	s, err := p.Open("default", Ended{Run: run, Code: errdefs.NoSpace, Message: "no space left on device"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	ledger := read(t, p.dir("default")+"/messages.jsonl")
+	for _, want := range []string{
+		`"run":"` + string(run) + `","outcome":"failed","head":"e1","code":"ENOSPC","message":"no space left on device"`,
+		`"run":"` + string(other) + `","outcome":"interrupted","code":"EINTR",`,
+	} {
+		if !strings.Contains(ledger, want) {
+			t.Errorf("no %s in\n%s", want, ledger)
+		}
+	}
+}
+
+// TestRemovedLedger: what would go into a file that nobody can open again is
+// refused, not acknowledged.
+func TestRemovedLedger(t *testing.T) {
+	p := place(t)
+	s := open(t, p, "default")
+	commit(t, s, begin(s, libctx.NewRun(), "m", "q")...)
+	if err := os.RemoveAll(p.dir("default")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Commit(beginTsh(libctx.NewRun(), "t")); !errdefs.Is(err, errdefs.IO) || s.Broken() == nil {
+		t.Errorf("commit into a removed session: %v, broken %v", err, s.Broken())
+	}
+}
+
 func TestSettle(t *testing.T) {
 	p := place(t)
 	s := open(t, p, "default")

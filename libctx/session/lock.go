@@ -31,7 +31,7 @@ func (p Place) lockBase(name libctx.Session) string {
 // lock takes the session; errdefs.Busy if another owner has it.
 func (p Place) lock(name libctx.Session) (*locks, error) {
 	if err := makeLockDir(p.Layout.Locks); err != nil {
-		return nil, errdefs.New(errdefs.KindOf(err), "lock directory %s: %w", p.Layout.Locks, err)
+		return nil, errdefs.New(kindOf(err), "lock directory %s: %w", p.Layout.Locks, err)
 	}
 	base := p.lockBase(name)
 	own, err := openLock(base + ".own")
@@ -88,7 +88,7 @@ func (p Place) measure(name libctx.Session, fn func() error) error {
 func openLock(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
-		return nil, errdefs.New(errdefs.KindOf(err), "lock: %w", err)
+		return nil, errdefs.New(kindOf(err), "lock: %w", err)
 	}
 	return f, nil
 }

@@ -26,7 +26,8 @@ type Session struct {
 	st      *state
 	stale   fileStat // of the ledger when the index was written
 	shown   projected
-	recent  branch // what Conversation read last
+	recent  branch  // what Conversation read last
+	ended   []Ended // how runs that are open in the ledger ended
 	settled []SettledCall
 	broken  error
 	closed  bool
@@ -42,12 +43,13 @@ type Session struct {
 // A new session leaves nothing in the tree before its first Commit. In one that
 // exists a last line without its end is cut off, runs that a dead host left open
 // are settled (see Settled), and the event log is made to agree with the ledger.
+// A caller that knows how such a run ended says so with ended.
 // Nothing is changed when Open refuses: errdefs.IO names the file and line of
 // damage (*Damage), errdefs.Invalid a ledger of a newer version,
 // errdefs.NoSpace one over its limits.
 //
 // The caller closes the Session.
-func (p Place) Open(name libctx.Session) (*Session, error) {
+func (p Place) Open(name libctx.Session, ended ...Ended) (*Session, error) {
 	if err := p.check(name); err != nil {
 		return nil, err
 	}
@@ -55,7 +57,7 @@ func (p Place) Open(name libctx.Session) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Session{place: p, name: name, limits: standard, now: now, locks: locks, st: newState()}
+	s := &Session{place: p, name: name, limits: standard, now: now, locks: locks, st: newState(), ended: ended}
 	if err := s.load(); err != nil {
 		s.release()
 		return nil, p.at(name, err)

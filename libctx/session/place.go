@@ -1,6 +1,7 @@
 package session
 
 import (
+	"errors"
 	"os"
 	"path"
 	"strconv"
@@ -10,6 +11,7 @@ import (
 	"cortexfs.org/libctx/atomicfile"
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/libctx/paths"
+	"golang.org/x/sys/unix"
 )
 
 // Place is where the private sessions of one agent are. All path work happens
@@ -100,5 +102,14 @@ func (p Place) at(name libctx.Session, err error) error {
 	if err == nil {
 		return nil
 	}
-	return errdefs.New(errdefs.KindOf(err), "session %s of agent %s: %w", name, p.Agent, err)
+	return errdefs.New(kindOf(err), "session %s of agent %s: %w", name, p.Agent, err)
+}
+
+// kindOf is the kind of a storage error. That a file system is read-only is a
+// failure of storage here, not somebody's missing right.
+func kindOf(err error) errdefs.Kind {
+	if errors.Is(err, unix.EROFS) {
+		return errdefs.IO
+	}
+	return errdefs.KindOf(err)
 }

@@ -438,6 +438,9 @@ func TestNoSpace(t *testing.T) {
 	if f := c.Ask(send("m3", "s", a.Workspace, "say again"), "done"); world.Last(f).Str("status") != "ok" {
 		t.Errorf("with space again: %s", world.JSON(f))
 	}
+	if ledger := root.Read(dir + "/s/messages.jsonl"); !strings.Contains(ledger, `"code":"ENOSPC"`) || strings.Contains(ledger, `"interrupted"`) {
+		t.Errorf("the record gives another cause than the client was told:\n%.3000s", ledger)
+	}
 	seq, calls, results := 0, 0, 0
 	for line := range strings.Lines(root.Read(dir + "/s/messages.jsonl")) {
 		var r struct {

@@ -94,7 +94,7 @@ func (h *Hub) acquire(name libctx.Session) (*Live, error) {
 	}
 	l := h.lives[name]
 	if l == nil {
-		l = newLive(h, name, func() (ledger, error) { return h.cfg.Place.Open(name) })
+		l = newLive(h, name, func(ended []session.Ended) (ledger, error) { return h.cfg.Place.Open(name, ended...) })
 		h.lives[name] = l
 	}
 	h.idle = slices.DeleteFunc(h.idle, func(o *Live) bool { return o == l })
@@ -112,7 +112,7 @@ func (h *Hub) acquireTemp(name libctx.Session, c Client) (*Live, error) {
 	key := tempKey{c, name}
 	l := h.temps[key]
 	if l == nil {
-		l = newLive(h, name, func() (ledger, error) { return newMemory(name), nil })
+		l = newLive(h, name, func([]session.Ended) (ledger, error) { return newMemory(name), nil })
 		l.refs = 1 // the client's own, until it leaves
 		l.loaded = &toolshell.Memory{}
 		h.temps[key] = l

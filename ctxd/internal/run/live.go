@@ -35,21 +35,22 @@ type ledger interface {
 type Live struct {
 	hub    *Hub
 	name   libctx.Session
-	opener func() (ledger, error)
+	opener func([]session.Ended) (ledger, error)
 	refs   int               // guarded by hub.mu
 	loaded *toolshell.Memory // its loaded tools if it lives in memory, else nil
 
 	mu      sync.Mutex
-	store   ledger // nil until needed, and again after storage failed
-	gen     int    // counts openings; a run belongs to one
-	active  *Run   // the driven run
-	queue   []*Run // driven runs that wait, oldest first
-	tools   []*Run // tsh operations at work
-	waiting []*Run // tsh operations that wait for a slot
+	store   ledger          // nil until needed, and again after storage failed
+	gen     int             // counts openings; a run belongs to one
+	ended   []session.Ended // runs whose end storage refused, for the next opening
+	active  *Run            // the driven run
+	queue   []*Run          // driven runs that wait, oldest first
+	tools   []*Run          // tsh operations at work
+	waiting []*Run          // tsh operations that wait for a slot
 	subs    []*sub
 }
 
-func newLive(h *Hub, name libctx.Session, opener func() (ledger, error)) *Live {
+func newLive(h *Hub, name libctx.Session, opener func([]session.Ended) (ledger, error)) *Live {
 	return &Live{hub: h, name: name, opener: opener}
 }
 
@@ -58,11 +59,11 @@ func (l *Live) open() error {
 	if l.store != nil {
 		return nil
 	}
-	store, err := l.opener()
+	store, err := l.opener(l.ended)
 	if err != nil {
 		return err
 	}
-	l.store = store
+	l.store, l.ended = store, nil
 	l.gen++
 	return nil
 }
@@ -196,7 +197,7 @@ func (l *Live) drive(r *Run, work func(context.Context, *Run) error) {
 
 // settle writes the one checkpoint of a run. Where storage refuses even that,
 // clients get the same two frames without ids, and the next opening of the
-// session records the run as interrupted.
+// session records them.
 func (l *Live) settle(r *Run, err error) {
 	outcome := judge(r.Cancelled(), err)
 	check := &session.Checkpoint{Run: r.ID, Outcome: string(outcome)}
@@ -214,7 +215,9 @@ func (l *Live) settle(r *Run, err error) {
 		if err == nil || outcome == Cancelled {
 			err = failed
 		}
-		l.say(r.ID, &wire.Error{Head: wire.Head{Type: "error"}, Code: errdefs.KindOf(err), Message: err.Error()})
+		text, _ := wire.Clip(wire.Clean([]byte(err.Error())), 4096)
+		l.ended = append(l.ended, session.Ended{Run: r.ID, Code: errdefs.KindOf(err), Message: text})
+		l.say(r.ID, &wire.Error{Head: wire.Head{Type: "error"}, Code: errdefs.KindOf(err), Message: text})
 		l.say(r.ID, &wire.Done{Head: wire.Head{Type: "done"}, Status: "error"})
 		if l.store != nil && l.gen == r.gen {
 			l.drop() // with a run that never ends in it the session would be of no use
