@@ -279,6 +279,16 @@ func TestFullDisk(t *testing.T) {
 	s = open(t, p, "new")
 	turn(t, s, "m", "q", "a")
 	checkFiles(t, p, s, nil, true)
+	closeOf(t, s)
+	// Read-only: storage fails, nobody lacks a right.
+	if err := unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""); err != nil {
+		t.Fatal(err)
+	}
+	_, err = p.Open("new")
+	wantKind(t, err, errdefs.IO, "read-only")
+	if _, err := p.Read("new"); err != nil {
+		t.Errorf("reading: %v", err)
+	}
 }
 
 // A host of root serves an agent of somebody else: what it makes is theirs, and
