@@ -14,7 +14,9 @@ import (
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/tsh/internal/config"
 	"cortexfs.org/tsh/internal/tool"
+	"cortexfs.org/tsh/internal/tool/edit"
 	"cortexfs.org/tsh/internal/tool/fs"
+	"cortexfs.org/tsh/internal/tool/search"
 	"cortexfs.org/tsh/internal/tool/shell"
 	"cortexfs.org/tsh/internal/toolfile"
 	"github.com/go-json-experiment/json/jsontext"
@@ -30,7 +32,10 @@ type Streams struct {
 
 // Tools is the one table of what ctxtool can do, by name.
 func Tools(conf config.Tool) []tool.Tool {
-	return []tool.Tool{fs.List, fs.Read, fs.Stat, shell.Exec(conf.Environ, conf.Timeout)}
+	return []tool.Tool{
+		fs.List, fs.Read, edit.Replace, search.Search(conf.Timeout), fs.Stat, edit.Write,
+		shell.Exec(conf.Environ, conf.Timeout),
+	}
 }
 
 // Main runs ctxtool with the words behind its name and returns its exit code.

@@ -13,17 +13,22 @@ import (
 // Form is the command-line form of a tool: how words become its arguments. The
 // empty form takes no words.
 type Form struct {
-	Operands []string // members that words without a flag set, in order
-	Numbers  []string // members that are whole numbers; of --NAME N flags
-	Texts    []string // members of --NAME TEXT flags
-	Switches []string // members of --NAME flags that become true
-	Rest     string   // if set: this member is all words joined by one space, and there are no flags
+	Operands  []string // members that words without a flag set, in order
+	Numbers   []string // members that are whole numbers; of --NAME N flags
+	Texts     []string // members of --NAME TEXT flags
+	Switches  []string // members of --NAME flags that become true
+	Negations []string // members of --no-NAME flags that become false
+	Rest      string   // if set: this member is all words joined by one space, and there are no flags
+	Argv      bool     // the member args is the words as they are, in an object too, and there are no flags
 }
 
 // Object makes the arguments object that words stand for. Flags may be anywhere
 // before a word "--"; --NAME=VALUE works too. Errors are errdefs.Invalid.
 func (f Form) Object(words []string) (jsontext.Value, error) {
 	members := map[string]any{}
+	if f.Argv {
+		return Words(words)
+	}
 	if f.Rest != "" {
 		if len(words) > 0 {
 			members[f.Rest] = strings.Join(words, " ")
@@ -68,6 +73,10 @@ func (f Form) flag(members map[string]any, words []string) (int, error) {
 		members[name] = true
 		return 1, nil
 	}
+	if plain, no := strings.CutPrefix(name, "no-"); no && slices.Contains(f.Negations, plain) && !joined {
+		members[plain] = false
+		return 1, nil
+	}
 	if !slices.Contains(f.Numbers, name) && !slices.Contains(f.Texts, name) {
 		return 0, errdefs.New(errdefs.Invalid, "arguments: unknown flag %q", words[0]).
 			WithHint("words after -- are never flags")
@@ -103,11 +112,17 @@ func Words(words []string) (jsontext.Value, error) {
 
 // Usage is the command-line form in one line.
 func (f Form) Usage(name string) string {
-	if f.Rest != "" {
+	switch {
+	case f.Rest != "":
 		return name + " WORDS…"
+	case f.Argv:
+		return name + " ARGS…"
 	}
 	for _, s := range f.Switches {
 		name += " [--" + s + "]"
+	}
+	for _, n := range f.Negations {
+		name += " [--no-" + n + "]"
 	}
 	for _, n := range f.Numbers {
 		name += " [--" + n + " N]"

@@ -23,14 +23,15 @@ type Tool struct {
 }
 
 // Call runs the tool with raw arguments: an object as its schema wants it, or
-// {"args":[WORDS…]}, its command-line form. Errors about the arguments are
+// {"args":[WORDS…]}, its command-line form (which of a tool with Form.Argv is an
+// object like any other). Errors about the arguments are
 // errdefs.Invalid.
 func (t Tool) Call(ctx context.Context, raw jsontext.Value, out *Output) error {
 	var members map[string]jsontext.Value
 	if err := wire.Object(raw, &members); err != nil {
 		return errdefs.New(errdefs.Invalid, "arguments: %w", err)
 	}
-	if words, ok := members["args"]; ok {
+	if words, ok := members["args"]; ok && !t.Form.Argv {
 		var list []string
 		if err := json.Unmarshal(words, &list); err != nil || len(members) != 1 || words.Kind() == 'n' {
 			return errdefs.New(errdefs.Invalid, "arguments: args is not a list of words that stands alone")
