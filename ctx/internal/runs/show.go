@@ -18,6 +18,8 @@ type show struct {
 	out   *output.Printer
 	speak speech
 	calls map[libctx.Call]call
+
+	refusal string // why the latest call with a result was refused, "" if it was not
 }
 
 // call is what is known of a tool call before its result.
@@ -75,6 +77,7 @@ func (s *show) frame(f wire.Frame) {
 func (s *show) result(f *wire.ToolResult) {
 	c, known := s.calls[f.Call]
 	delete(s.calls, f.Call)
+	s.refusal = c.refused
 	if !known {
 		c.name = f.Name
 	}

@@ -44,7 +44,9 @@ func Tsh(ctx context.Context, from *caller.Caller, a libctx.Agent, args []string
 	if r == nil {
 		return t.outcome()
 	}
-	if !t.raw {
+	// A refusal, or a call that could not be made, has no output; why is on
+	// standard error.
+	if t.end.Status != "error" && t.show.refusal == "" && !t.raw {
 		if err := from.Exact(r.Content); err != nil {
 			return err
 		}
@@ -53,7 +55,7 @@ func Tsh(ctx context.Context, from *caller.Caller, a libctx.Agent, args []string
 		}
 	}
 	switch {
-	case t.end.Status == "cancelled":
+	case t.end.Status != "ok":
 		return t.outcome()
 	case r.ExitCode != nil && *r.ExitCode != 0:
 		return ExitError(*r.ExitCode & 0xFF)

@@ -141,7 +141,10 @@ func (r *Runner) mounts(a *view.Agent) (mount.Table, error) {
 			return nil, errdefs.New(errdefs.Invalid, "mount %s: noexec can not be had for it", line.Target)
 		}
 		protected := r.Layout.Protected()
-		if shared := filepath.Join(paths.InRoot, "shared"); paths.Below(line.Source, shared) && line.Source != shared {
+		if shared := filepath.Join(paths.InRoot, "shared"); paths.Below(line.Source, paths.InRoot) {
+			if !paths.Below(line.Source, shared) || line.Source == shared {
+				return nil, errdefs.New(errdefs.Invalid, "mount %s: of the tree only places below %s can be mounted, not %s", line.Target, shared, line.Source)
+			}
 			line.Source, protected = r.Layout.HostPath(line.Source), nil
 		}
 		ws, err := workspace.Resolve(line.Source, a.Owner, protected, nil)
