@@ -7,6 +7,7 @@ import (
 	"cortexfs.org/tsh/internal/cli"
 	"cortexfs.org/tsh/internal/config"
 	"cortexfs.org/tsh/internal/toolfile"
+	"golang.org/x/sys/unix"
 )
 
 func main() {
@@ -18,5 +19,7 @@ func main() {
 			args = args[1:]
 		}
 	}
-	os.Exit(cli.Run(args, config.ForShell(), os.Stdout, os.Stderr))
+	_, err := unix.IoctlGetTermios(0, unix.TCGETS)
+	std := cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, InTerminal: err == nil}
+	os.Exit(cli.Run(args, config.ForShell(), std))
 }

@@ -23,7 +23,7 @@ func Topics() map[string]string {
 // usage is help without a word.
 func usage(topics map[string]string) string {
 	var b strings.Builder
-	b.WriteString("BUILTIN | TOOL [WORD…]\n\n")
+	b.WriteString("tsh BUILTIN | tsh TOOL [WORD…]\n\n")
 	width := 0
 	for _, c := range command.Builtins() {
 		width = max(width, len([]rune(c.Usage)))

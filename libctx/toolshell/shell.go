@@ -8,6 +8,7 @@ import (
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/control"
 	"cortexfs.org/libctx/errdefs"
+	"cortexfs.org/libctx/inert"
 	"cortexfs.org/libctx/toolshell/command"
 	"cortexfs.org/libctx/wire"
 )
@@ -215,7 +216,7 @@ func (r *run) tools() error {
 			if err != nil {
 				return err
 			}
-			r.text.Write(line)
+			r.text.Write(inert.JSON(line))
 		case r.Long && i.Refused != "":
 			r.line(string(i.Name), i.Path, firstLine(i.Description), i.Refused)
 		case r.Long:

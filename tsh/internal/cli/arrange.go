@@ -1,34 +1,33 @@
 package cli
 
-// arrange puts flags where the flag parser wants them, so that a person may
-// write them before or after names: flags of the program, builtin, its flags,
-// operands. Words behind the name of a tool, and behind "--", are left alone.
+import "cortexfs.org/libctx/toolshell/command"
+
+// arrange puts the program's own flags in front, so that a person may write them
+// behind a builtin too. Words behind the name of a tool, and behind "--", are
+// left alone; flags of a builtin stay with it.
 func arrange(args []string) []string {
-	var global, own, operands []string
-	builtin := ""
+	var global, words []string
 	for i := 0; i < len(args); i++ {
 		w := args[i]
 		switch {
+		case w == "--" && len(words) == 0:
+			return put(global, args[i+1:])
 		case w == "--":
-			return put(global, builtin, own, operands, args[i:])
+			return put(global, append(words, args[i:]...))
 		case w == "--root", w == "-root", w == "-r":
 			global = append(global, w)
 			if i++; i < len(args) {
 				global = append(global, args[i])
 			}
-		case len(w) > 1 && w[0] == '-' && builtin != "" && !isGlobal(w):
-			own = append(own, w)
-		case len(w) > 1 && w[0] == '-':
+		case isGlobal(w), len(words) == 0 && len(w) > 1 && w[0] == '-':
 			global = append(global, w)
-		case builtin == "" && builtins[w]:
-			builtin = w
-		case builtin == "":
-			return put(global, "", nil, nil, append([]string{"--"}, args[i:]...))
+		case len(words) == 0 && !command.Is(w):
+			return put(global, args[i:])
 		default:
-			operands = append(operands, w)
+			words = append(words, w)
 		}
 	}
-	return put(global, builtin, own, operands, nil)
+	return put(global, words)
 }
 
 // isGlobal recognises the flags that mean the same behind a builtin.
@@ -40,11 +39,10 @@ func isGlobal(w string) bool {
 	return len(w) > 7 && w[:7] == "--root=" || len(w) > 3 && w[:3] == "-r="
 }
 
-func put(global []string, builtin string, own, operands, rest []string) []string {
+func put(global, words []string) []string {
 	all := append([]string(nil), global...)
-	if builtin != "" {
-		all = append(append(all, builtin), own...)
+	if len(words) == 0 {
+		return all
 	}
-	all = append(all, operands...)
-	return append(all, rest...)
+	return append(append(all, "--"), words...)
 }

@@ -8,8 +8,11 @@ import (
 	"strings"
 	"testing"
 
+	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/builtin"
 	"cortexfs.org/libctx/paths"
+	"cortexfs.org/libctx/toolshell"
+	"cortexfs.org/libctx/toolshell/command"
 	"cortexfs.org/tsh/internal/config"
 )
 
@@ -25,7 +28,11 @@ func tree(t *testing.T) string {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
 	must(t, err)
-	for _, tool := range builtin.Tools() {
+	for _, name := range []libctx.Tool{"fs.list", "fs.read", "fs.stat", "shell.exec", "tsh"} {
+		tool, ok := builtin.Find(name)
+		if !ok {
+			t.Fatalf("no tool %s", name)
+		}
 		for file, text := range tool.Files() {
 			p := filepath.Join(root, "tool", string(tool.Name))
 			mode := os.FileMode(0o755)
@@ -51,12 +58,13 @@ func conf(root string) config.Shell {
 
 func tsh(conf config.Shell, args ...string) (code int, out, errs string) {
 	var o, e bytes.Buffer
-	code = Run(args, conf, &o, &e)
+	code = Run(args, conf, Streams{In: strings.NewReader(""), Out: &o, Err: &e})
 	return code, o.String(), e.String()
 }
 
 func TestBuiltins(t *testing.T) {
 	root := tree(t)
+	help := (&toolshell.Shell{Topics: toolshell.Topics()}).Run([]string{"help"}).Text
 	file := func(name string) string { return filepath.Join(root, "tool", name) }
 	place(t, file("plain"), "", 0o644)
 	for _, c := range []struct {
@@ -75,7 +83,7 @@ func TestBuiltins(t *testing.T) {
 		{[]string{"which", "fs.read", "--root=" + root}, 0, file("fs.read") + "\n", ""},
 		{[]string{"which", "fs.read", "-r", root}, 0, file("fs.read") + "\n", ""},
 		{[]string{"--root", "/nowhere", "which", "fs.read"}, 1, "", "no such tool"},
-		{[]string{"which"}, 2, "", "name is missing"},
+		{[]string{"which"}, 2, "", "tsh: which: a name is missing\nhint: usage: which NAME…\n"},
 		{[]string{"which", "--none"}, 2, "", "none"},
 		{[]string{"which", "--", "--none"}, 2, "", "tool name"},
 		{[]string{"type", "which", "fs.read"}, 0, "which is a tsh builtin\nfs.read is " + file("fs.read") + "\n", ""},
@@ -96,17 +104,27 @@ func TestBuiltins(t *testing.T) {
 		{[]string{"sh", "-c", "echo no"}, 1, "", "no such tool"},
 		{[]string{"fs.read", "--root", "x", "--help"}, 69, "", "identity of an agent"},
 		{[]string{"shell.exec", "which", "sh"}, 69, "", "hint: ctx agent tsh AGENT -- shell.exec …\n"},
-		{nil, 69, "", "not offered yet"},
+		{[]string{"-h"}, 0, flagsHelp + help, ""},
+		{[]string{"--help"}, 0, flagsHelp + help, ""},
+		{[]string{"help"}, 0, help, ""},
+		{[]string{"which", "--help"}, 0, "which NAME…\nprint the files that tools are\n", ""},
+		{[]string{"help", "which"}, 0, "which NAME…\nprint the files that tools are\n", ""},
+		{[]string{"loads"}, 0, "", ""},
+		{[]string{"load", "fs.read"}, 69, "", "hint: ctx agent tsh AGENT -- load TOOL\n"},
+		{[]string{"exit"}, 0, "", ""},
+		{[]string{"exit", "7"}, 7, "", "-"},
+		{[]string{"exit", "x"}, 2, "", "no code"},
+		{[]string{"unpin"}, 2, "", "hint: usage: unpin TOOL…\n"},
+		{nil, 0, "", ""},
 	} {
 		code, out, errs := tsh(conf(root), c.args...)
-		if code != c.code || out != c.out || !strings.Contains(errs, c.errs) || (errs == "") != (code == 0) {
+		silent := code == 0 || c.errs == "-" // exit with a code says nothing
+		if code != c.code || out != c.out || !silent && !strings.Contains(errs, c.errs) || (errs == "") != silent {
 			t.Errorf("%q: %d %q %q", c.args, code, out, errs)
 		}
 	}
-	for _, args := range [][]string{{"--help"}, {"-h"}, {"help"}, {"--version"}, {"which", "--help"}, {"help", "tools"}} {
-		if code, out, errs := tsh(conf(root), args...); code != 0 || !strings.Contains(out, "tsh") || errs != "" {
-			t.Errorf("%q: %d %q %q", args, code, out, errs)
-		}
+	if code, out, errs := tsh(conf(root), "--version"); code != 0 || !strings.HasPrefix(out, "tsh ") || errs != "" {
+		t.Errorf("%d %q %q", code, out, errs)
 	}
 }
 
@@ -116,7 +134,7 @@ func TestLongList(t *testing.T) {
 	place(t, filepath.Join(root, "tool", "odd.d", "description"), "tab\there \x1b[31m\u202e\nsecond line\n", 0o644)
 	code, out, errs := tsh(conf(root), "tools", "-l")
 	lines := strings.Split(strings.TrimSpace(out), "\n")
-	if code != 0 || errs != "" || len(lines) != len(builtin.Tools())+1 {
+	if code != 0 || errs != "" || len(lines) != 6 {
 		t.Fatalf("%d %q %q", code, out, errs)
 	}
 	for _, line := range lines {
@@ -199,10 +217,90 @@ func TestSearchOrder(t *testing.T) {
 	}
 }
 
+// The loop: a line is a command, the last code is the program's, loaded tools
+// live as long as it does.
+func TestInteractive(t *testing.T) {
+	root := tree(t)
+	loop := func(in string, terminal bool) (int, string, string) {
+		var o, e bytes.Buffer
+		code := Run(nil, conf(root), Streams{In: strings.NewReader(in), Out: &o, Err: &e, InTerminal: terminal})
+		return code, o.String(), e.String()
+	}
+	read := filepath.Join(root, "tool", "fs.read")
+	for _, c := range []struct {
+		in   string
+		code int
+		out  string
+		errs string
+	}{
+		{"", 0, "", ""},
+		{"\n  \n# remark\n", 0, "", ""},
+		{"which fs.read\r\ntools fs", 0, read + "\nfs.list\nfs.read\nfs.stat\n", ""},
+		{"which none\n", 1, "", "no such tool"},
+		{"which none\nwhich 'fs.read'\n", 0, read + "\n", "no such tool"},
+		{"which\n", 2, "", "hint: usage"},
+		{"'\nexit 3\nwhich fs.read\n", 3, "", "not closed"},
+		{"quit\nwhich fs.read\n", 0, "", ""},
+		{"fs.read x\n", 69, "", "identity of an agent"},
+		{"ls\n", 1, "", "no such tool"},
+		{"load fs.read\nload fs.stat\nunload fs.stat\nloads\n", 0, "", ""},
+		{"which " + strings.Repeat("a", 1<<20) + "\nwhich fs.read\n", 0, read + "\n", "longer than"},
+		{strings.Repeat("a", 1<<20) + "b", 2, "", "longer than"},
+	} {
+		code, out, errs := loop(c.in, false)
+		if code != c.code || c.out != "" && out != c.out || !strings.Contains(errs, c.errs) || c.errs == "" && errs != "" {
+			t.Errorf("%.60q: %d %q %q", c.in, code, out, errs)
+		}
+	}
+	_, out, _ := loop("load fs.read\nload fs.stat\nunload fs.stat\nloads\n", false)
+	if !strings.Contains(out, "unloaded fs.stat\t"+filepath.Join(root, "tool", "fs.stat")+"\nfs.read\t"+read+"\tmetadata\tRead a text file.") {
+		t.Errorf("%q", out)
+	}
+	if code, out, errs := loop("which fs.read\n", true); code != 0 || out != read+"\n" || errs != "tsh> tsh> \n" {
+		t.Errorf("%d %q %q", code, out, errs)
+	}
+	place(t, filepath.Join(root, "tool", "tsh.d", "config"), "max_loaded_tools=1\n", 0o644)
+	if _, out, _ := loop("load fs.read fs.stat\n", false); !strings.HasSuffix(out, "\nevicted fs.read\t"+read+"\n") {
+		t.Errorf("%q", out)
+	}
+	place(t, filepath.Join(root, "tool", "tsh.d", "config"), "#\nmax_loaded_tools=x\n", 0o644)
+	if code, _, errs := loop("load fs.read\n", false); code != 2 || !strings.Contains(errs, "config: line 2") {
+		t.Errorf("%d %q", code, errs)
+	}
+}
+
+// With an agent's identity and no session that could be seen, nothing is loaded
+// and nothing can be.
+func TestInAgent(t *testing.T) {
+	root := tree(t)
+	c := conf(root)
+	c.Agent, c.Path, c.Session = "coder", "/ctx/tool", "s"
+	for _, line := range []string{"load fs.read", "pin fs.read", "fs.read x"} {
+		if code, out, errs := tsh(c, strings.Fields(line)...); code != 69 || out != "" || !strings.Contains(errs, "host") {
+			t.Errorf("%s: %d %q %q", line, code, out, errs)
+		}
+	}
+	for _, session := range []string{"s", "", "..", "a/b"} {
+		c.Session = session
+		if code, out, errs := tsh(c, "loads"); code != 0 || out+errs != "" {
+			t.Errorf("%q: %d %q %q", session, code, out, errs)
+		}
+	}
+}
+
 func TestHostPATHIsNeverUsed(t *testing.T) {
 	root := tree(t)
 	decoys := t.TempDir()
-	place(t, filepath.Join(decoys, "decoy"), "#!/bin/sh\necho decoy >&2\n", 0o755)
+	names := []string{"decoy", "fs.none", "sh"}
+	for _, b := range command.Builtins() {
+		names = append(names, b.Name)
+	}
+	for _, tool := range builtin.Tools() {
+		names = append(names, string(tool.Name))
+	}
+	for _, name := range names {
+		place(t, filepath.Join(decoys, name), "#!/bin/sh\necho DECOY >&2\necho DECOY\n", 0o755)
+	}
 	t.Setenv("PATH", decoys+":"+os.Getenv("PATH"))
 	t.Chdir(decoys)
 	for _, args := range [][]string{{"which", "decoy"}, {"type", "decoy"}, {"command", "-v", "decoy"}, {"help", "decoy"}, {"decoy"}, {"ls"}} {
@@ -210,22 +308,33 @@ func TestHostPATHIsNeverUsed(t *testing.T) {
 			t.Errorf("%q: %d %q", args, code, out)
 		}
 	}
+	for _, name := range names {
+		for _, args := range [][]string{{name}, {name, "fs.read"}, {"which", name}, {"help", name}} {
+			if _, out, errs := tsh(conf(root), args...); strings.Contains(out+errs, "DECOY") || strings.Contains(out, decoys) {
+				t.Errorf("%q: %q %q", args, out, errs)
+			}
+		}
+	}
 }
 
 func TestArrange(t *testing.T) {
 	for in, want := range map[string]string{
-		"which a --root x":        "--root x which a",
-		"tools fs -l":             "tools -l fs",
-		"--root x tools -l":       "--root x tools -l",
-		"tools -l --root=x fs":    "--root=x tools -l fs",
-		"which -- --root":         "which -- --root",
+		"which a --root x":        "--root x -- which a",
+		"tools fs -l":             "-- tools fs -l",
+		"--root x tools -l":       "--root x -- tools -l",
+		"tools -l --root=x fs":    "--root=x -- tools -l fs",
+		"which -- --root":         "-- which -- --root",
 		"fs.read --root x":        "-- fs.read --root x",
 		"-r x fs.read which -l":   "-r x -- fs.read which -l",
-		"command a -v":            "command -v a",
-		"which --root":            "--root which",
+		"command a -v":            "-- command a -v",
+		"which --root":            "--root -- which",
 		"-- which":                "-- which",
-		"which a which":           "which a which",
-		"help which --version -h": "--version help -h which",
+		"-- fs.read --root":       "-- fs.read --root",
+		"which a which":           "-- which a which",
+		"help which --version -h": "--version -- help which -h",
+		"-h":                      "-h",
+		"--list fs":               "--list -- fs",
+		"--list tools":            "--list -- tools",
 	} {
 		if got := arrange(strings.Fields(in)); !slices.Equal(got, strings.Fields(want)) {
 			t.Errorf("%s becomes %q", in, got)

@@ -1,12 +1,34 @@
 package cli
 
 import (
+	"path"
+
 	"cortexfs.org/libctx"
+	"cortexfs.org/libctx/admit"
 	"cortexfs.org/libctx/atomicfile"
 	"cortexfs.org/libctx/control"
 	"cortexfs.org/libctx/errdefs"
+	"cortexfs.org/libctx/paths"
 	"cortexfs.org/libctx/toolshell"
 )
+
+// List implements toolshell.Catalog: the tools on the path in force.
+func (sh *shell) List() ([]toolshell.Item, error) {
+	dirs, err := sh.dirs()
+	if err != nil {
+		return nil, err
+	}
+	return toolshell.Dirs(dirs).List()
+}
+
+// Find implements toolshell.Catalog.
+func (sh *shell) Find(name libctx.Tool) (toolshell.Item, error) {
+	dirs, err := sh.dirs()
+	if err != nil {
+		return toolshell.Item{}, err
+	}
+	return toolshell.Dirs(dirs).Find(name)
+}
 
 // dirs are the host directories of the path in force.
 func (sh *shell) dirs() ([]string, error) {
@@ -34,62 +56,84 @@ func (sh *shell) startFile() ([]string, error) {
 	if sh.conf.Home != "" {
 		home = sh.layout.HostPath(sh.conf.Home)
 	}
-	dir, err := atomicfile.OpenDir(home)
-	if errdefs.Is(err, errdefs.NotFound) {
-		return nil, nil
-	}
-	if err != nil {
+	text, err := read(home, toolshell.StartFile, libctx.MaxControlFile)
+	if text == nil || err != nil {
 		return nil, err
 	}
-	defer dir.Close()
-	text, err := dir.ReadFile(toolshell.StartFile, libctx.MaxControlFile)
-	if errdefs.Is(err, errdefs.NotFound) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	path, set, err := control.ParseTshrc(text)
+	dirs, set, err := control.ParseTshrc(text)
 	if !set || err != nil {
 		return nil, err
 	}
-	return path, nil
+	return dirs, nil
 }
 
-// find is the file of a tool. A name without one is errdefs.NotFound, and says
-// what stood in the way if something did.
-func (sh *shell) find(word string) (toolshell.Hit, error) {
-	name, err := libctx.ParseTool(word)
-	if err != nil {
-		return toolshell.Hit{}, err
-	}
+// config is the settings beside the tool tsh on the path in force.
+func (sh *shell) config() (control.TshConfig, error) {
 	dirs, err := sh.dirs()
 	if err != nil {
-		return toolshell.Hit{}, err
+		return control.TshConfig{}, err
 	}
-	hit, ok, err := toolshell.Lookup(dirs, name)
-	if err != nil || ok {
-		return hit, err
+	hit, found, err := toolshell.Lookup(dirs, admit.Shell)
+	if err != nil || !found {
+		return control.DefaultTshConfig(), err
 	}
-	if miss, some := hit.Reason(); some {
-		return hit, errdefs.New(errdefs.NotFound, "%s: no such tool: %s %s", name, miss.Path, miss.Why)
+	text, err := hit.Read(control.TshConfigFile)
+	if err != nil {
+		return control.TshConfig{}, err
 	}
-	return hit, errdefs.New(errdefs.NotFound, "%s: no such tool on CTX_PATH", name).WithHint("tsh tools lists what there is")
+	c, err := control.ParseTshConfig([]byte(text))
+	if err != nil {
+		err = errdefs.New(errdefs.KindOf(err), "%s/%w", hit.Control(), err)
+	}
+	return c, err
 }
 
-// read is one control file of a tool, "" if there is none.
-func (sh *shell) read(hit toolshell.Hit, file string) (string, error) {
-	dir, err := atomicfile.OpenDir(hit.Control())
+// kept is the set of the agent's session if this is a process of an agent, nil
+// outside of agents.
+func (sh *shell) kept() toolshell.Store {
+	name, err := libctx.ParseSession(sh.conf.Session)
+	if sh.conf.Agent == "" || err != nil {
+		return nil
+	}
+	return shown{path.Join(paths.InHome, "session", string(name), "context")}
+}
+
+// shown is the set of a session as its sandboxes see it: read-only.
+type shown struct{ dir string }
+
+// Load implements toolshell.Store. A file that says nothing that can be
+// understood is no file.
+func (s shown) Load() (toolshell.Set, error) {
+	text, err := read(s.dir, "tsh.json", libctx.MaxLoadedSet)
+	if text == nil || err != nil {
+		return toolshell.Set{}, err
+	}
+	set, _ := toolshell.Decode(text)
+	return set, nil
+}
+
+// Save implements toolshell.Store.
+func (shown) Save(toolshell.Set) error {
+	return errdefs.New(errdefs.Unavailable, "the tools of a session are loaded by the agent's host, not from inside").
+		WithHint("call the tool tsh with the same words")
+}
+
+// read is the text of a file, nil if it or its directory is not there.
+func read(dir, file string, max int64) ([]byte, error) {
+	d, err := atomicfile.OpenDir(dir)
 	if errdefs.Is(err, errdefs.NotFound) {
-		return "", nil
+		return nil, nil
 	}
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	defer dir.Close()
-	text, err := dir.ReadFile(file, libctx.MaxControlFile)
+	defer d.Close()
+	text, err := d.ReadFile(file, max)
 	if errdefs.Is(err, errdefs.NotFound) {
-		return "", nil
+		return nil, nil
 	}
-	return string(text), err
+	if text == nil {
+		text = []byte{}
+	}
+	return text, err
 }

@@ -35,10 +35,11 @@ func ForTool() Tool {
 
 // Shell is what tsh takes from its environment.
 type Shell struct {
-	Paths paths.Env // for paths.Find, without the flag
-	Home  string    // CTX_HOME, as seen inside; may be empty
-	Path  string    // CTX_PATH; may be empty
-	Agent string    // CTX_AGENT; empty outside of agents
+	Paths   paths.Env // for paths.Find, without the flag
+	Home    string    // CTX_HOME, as seen inside; may be empty
+	Path    string    // CTX_PATH; may be empty
+	Agent   string    // CTX_AGENT; empty outside of agents
+	Session string    // CTX_SESSION; empty outside of runs
 }
 
 // ForShell reads the environment of tsh.
@@ -52,8 +53,9 @@ func ForShell() Shell {
 			ConfigHome: os.Getenv("XDG_CONFIG_HOME"),
 			UID:        os.Getuid(),
 		},
-		Home:  os.Getenv("CTX_HOME"),
-		Path:  os.Getenv("CTX_PATH"),
-		Agent: os.Getenv("CTX_AGENT"),
+		Home:    os.Getenv("CTX_HOME"),
+		Path:    os.Getenv("CTX_PATH"),
+		Agent:   os.Getenv("CTX_AGENT"),
+		Session: os.Getenv("CTX_SESSION"),
 	}
 }
