@@ -113,6 +113,7 @@ func TestBuiltinsStartNothing(t *testing.T) {
 	if err := os.Chmod(filepath.Join(w.Root, ".view"), 0o777); err != nil {
 		t.Fatal(err)
 	}
+	w.MustCtx("agent", "set", "a", "perm", "rwx") // another view
 	for i, line := range []string{"load fs.read", "tools", "which fs.read", "loads"} {
 		if f := typed(t, w, fmt.Sprint(i), "s", line); f[3].Str("status") != "ok" {
 			t.Errorf("%s: %s", line, world.JSON(f))
