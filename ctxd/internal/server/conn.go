@@ -65,13 +65,18 @@ func (c *conn) Hold() (release func(), err error) {
 	}), nil
 }
 
-// answer writes one frame that answers a request.
+// answer writes one frame that answers a request. What was done is also said
+// when the server has come to its end meanwhile.
 func (c *conn) answer(ctx context.Context, f wire.Frame) error {
 	line, err := wire.MarshalFrame(f)
 	if err != nil {
 		return err
 	}
-	return c.out.put(ctx, line)
+	if err = c.out.put(ctx, line); err != nil && ctx.Err() != nil {
+		c.out.force(line)
+		return nil
+	}
+	return err
 }
 
 // refuse writes an error as the answer. The text is bounded and clean whatever

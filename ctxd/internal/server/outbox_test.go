@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strings"
 	"testing"
 	"testing/synctest"
 
 	"cortexfs.org/libctx"
+	"cortexfs.org/libctx/wire"
 )
 
 func TestOutboxIsBounded(t *testing.T) {
@@ -91,6 +93,23 @@ func TestDrainWritesWhatWasTakenBeforeClose(t *testing.T) {
 	var out bytes.Buffer
 	o.drain(&out)
 	if out.String() != "a\nb\n" {
+		t.Errorf("wrote %q", out.String())
+	}
+}
+
+// TestAnswerOfAnEndingServer: a client hears what was done, not that the server
+// ends.
+func TestAnswerOfAnEndingServer(t *testing.T) {
+	ctx, end := context.WithCancel(context.Background())
+	end()
+	c := &conn{out: newOutbox()}
+	if err := c.answer(ctx, &wire.Accepted{Head: wire.Head{Type: "accepted"}, Op: "cancel"}); err != nil {
+		t.Errorf("answer = %v", err)
+	}
+	c.out.close()
+	var out bytes.Buffer
+	c.out.drain(&out)
+	if !strings.Contains(out.String(), `"accepted"`) {
 		t.Errorf("wrote %q", out.String())
 	}
 }
