@@ -50,6 +50,7 @@ type Options struct {
 type Report struct {
 	Sessions, Records, Runs, Calls, Events int
 	Interrupted                            int // runs that a dead host left
+	Unstarted                              int // messages whose batch a dead host did not write whole; nobody was told of them
 	Acknowledged, Frames                   int // what clients were told: start frames and all frames, without repetitions
 	Marks                                  int // executions that left a mark
 	Problems                               []Problem
@@ -68,8 +69,8 @@ func (r *Report) add(where, rule, format string, args ...any) {
 }
 
 func (r *Report) String() string {
-	s := fmt.Sprintf("%d sessions, %d records, %d runs (%d interrupted), %d calls, %d events; clients were told %d frames, %d messages acknowledged; %d marks; ",
-		r.Sessions, r.Records, r.Runs, r.Interrupted, r.Calls, r.Events, r.Frames, r.Acknowledged, r.Marks)
+	s := fmt.Sprintf("%d sessions, %d records, %d runs (%d interrupted, %d never started), %d calls, %d events; clients were told %d frames, %d messages acknowledged; %d marks; ",
+		r.Sessions, r.Records, r.Runs, r.Interrupted, r.Unstarted, r.Calls, r.Events, r.Frames, r.Acknowledged, r.Marks)
 	if n := len(r.Problems) + r.left; n > 0 {
 		return s + fmt.Sprintf("%d problems", n)
 	}
@@ -117,7 +118,6 @@ func Check(o Options) (*Report, error) {
 			marks.check(s)
 		}
 		r.Sessions++
-		r.Runs += len(s.runs)
 	}
 	notes.rest(r)
 	marks.rest(r)

@@ -26,7 +26,7 @@ type one struct {
 	tip         int
 	clients     map[string]string // client id to run
 	inputs      map[string]string // client id to the text of its message
-	unstarted   map[string]int    // run of a message without a start to its entry
+	unstarted   map[string]int    // run of a message without a start to its entry: the host died in the write of its batch
 	driven      string            // the driven run that is open
 	frames      []object          // the fold, in order
 	sums        map[string]sum    // of event lines by id
@@ -125,13 +125,15 @@ func (s *one) read() error {
 	if err != nil {
 		return err
 	}
+	s.report.Runs += len(s.runs) - len(s.unstarted)
+	s.report.Unstarted += len(s.unstarted)
 	for _, id := range s.order {
 		r := s.runs[id]
 		s.report.Calls += len(r.calls)
 		if s.open {
 			continue
 		}
-		if !r.ended {
+		if _, never := s.unstarted[id]; !r.ended && !never {
 			s.bad(last, Ends, "run %s has no checkpoint", id)
 		}
 		for _, c := range r.calls {
