@@ -19,8 +19,10 @@ import (
 const (
 	InRoot      = "/ctx"
 	InHome      = "/home/agent"
+	InSpill     = InHome + "/" + SpillDir // outputs that results have no room for, a directory a session
 	InWorkspace = "/workspace"
 	InBin       = "/ctx/bin"
+	SpillDir    = "cache/spill" // of InSpill, below an agent's home
 )
 
 // SystemRoot is the tree of system mode.

@@ -12,12 +12,14 @@ import (
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/builtin/about"
 	"cortexfs.org/libctx/errdefs"
+	"cortexfs.org/libctx/paths"
 	"cortexfs.org/tsh/internal/config"
 	"cortexfs.org/tsh/internal/tool"
 	"cortexfs.org/tsh/internal/tool/edit"
 	"cortexfs.org/tsh/internal/tool/fs"
 	"cortexfs.org/tsh/internal/tool/search"
 	"cortexfs.org/tsh/internal/tool/shell"
+	"cortexfs.org/tsh/internal/tool/spill"
 	"cortexfs.org/tsh/internal/toolfile"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -32,9 +34,12 @@ type Streams struct {
 
 // Tools is the one table of what ctxtool can do, by name.
 func Tools(conf config.Tool) []tool.Tool {
+	run := shell.Config{Environ: conf.Environ, Limit: conf.Timeout}
+	if conf.Home != "" {
+		run.Spill = spill.Place{Home: conf.Home, Dir: paths.SpillDir + "/" + conf.Session, Run: conf.Run}
+	}
 	return []tool.Tool{
-		fs.List, fs.Read, edit.Replace, search.Search(conf.Timeout), fs.Stat, edit.Write,
-		shell.Exec(conf.Environ, conf.Timeout),
+		shell.Bash(run), fs.List, fs.Read, edit.Replace, search.Search(conf.Timeout), fs.Stat, edit.Write, shell.Exec(run),
 	}
 }
 
@@ -123,5 +128,9 @@ func usage(w io.Writer) {
 }
 
 func explain(w io.Writer, t tool.Tool) {
-	fmt.Fprintf(w, "%s\n\n%s\n\n%s\n", t.Form.Usage(string(t.Name)), about.Description(t.Name), about.Schema(t.Name))
+	fmt.Fprintf(w, "%s\n\n%s\n\nexamples\n", t.Form.Usage(string(t.Name)), about.Description(t.Name))
+	for line := range strings.Lines(about.Examples(t.Name) + "\n") {
+		fmt.Fprintf(w, "  %s", line)
+	}
+	fmt.Fprintf(w, "\narguments\n  %s\n", about.Schema(t.Name))
 }

@@ -24,18 +24,18 @@ type ending struct {
 	leftover  bool // somebody else still held the output when reading stopped
 }
 
-// command runs line with /bin/sh as the leader of a session of its own and
+// command runs argv, whose first word is a path, as the leader of a session of its own and
 // passes what it and its children write to w until it has ended, and for
 // libctx.DrainAfterExit longer while somebody holds the output open. Then its
 // process group is killed, whatever is left of it; processes that made a session
 // of their own are the sandbox's to end. An error means that it did not start.
-func command(ctx context.Context, line string, environ []string, timeout time.Duration, w io.Writer) (ending, error) {
+func command(ctx context.Context, argv, environ []string, timeout time.Duration, w io.Writer) (ending, error) {
 	r, pipe, err := os.Pipe()
 	if err != nil {
 		return ending{}, errdefs.New(errdefs.KindOf(err), "pipe: %w", err)
 	}
 	defer r.Close()
-	cmd := exec.Command("/bin/sh", "-c", line)
+	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Env = environ
 	cmd.Stdout, cmd.Stderr = pipe, pipe
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
@@ -44,9 +44,11 @@ func command(ctx context.Context, line string, environ []string, timeout time.Du
 	pipe.Close()
 	switch {
 	case errors.Is(err, unix.E2BIG):
-		return ending{}, errdefs.New(errdefs.Invalid, "arguments: cmd of %d bytes is longer than the system allows", len(line))
+		return ending{}, errdefs.New(errdefs.Invalid, "arguments: a command of that length is more than the system allows")
+	case errors.Is(err, unix.ENOENT):
+		return ending{}, errdefs.New(errdefs.Unavailable, "%s is not there: this system does not have it", argv[0])
 	case err != nil:
-		return ending{}, errdefs.New(errdefs.Unavailable, "/bin/sh did not start: %w", err)
+		return ending{}, errdefs.New(errdefs.Unavailable, "%s did not start: %w", argv[0], err)
 	}
 
 	drained := make(chan error, 1)
@@ -92,6 +94,7 @@ func command(ctx context.Context, line string, environ []string, timeout time.Du
 // end asks a group to end, gives it libctx.TermGrace, then kills it.
 func end(group int, exited <-chan struct{}) {
 	unix.Kill(group, unix.SIGTERM)
+	unix.Kill(group, unix.SIGCONT) // one that has stopped could not hear it
 	grace := time.NewTimer(libctx.TermGrace)
 	defer grace.Stop()
 	select {

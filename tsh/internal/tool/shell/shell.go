@@ -1,10 +1,13 @@
-// Package shell is the built-in tool shell.exec: one command line for /bin/sh,
-// without a terminal and without input, its output kept in bounded memory, its
-// processes gone when the call ends.
+// Package shell is the built-in tools that run commands: shell.exec, a command
+// line for /bin/sh, and bash, with arguments of its own. Commands have no terminal
+// and no input, their output is kept in bounded memory, with all of a long one in
+// a file, and their processes are gone when the call ends.
 package shell
 
 import (
 	"context"
+	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,64 +16,130 @@ import (
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/libctx/wire"
 	"cortexfs.org/tsh/internal/tool"
+	"cortexfs.org/tsh/internal/tool/spill"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Exec is shell.exec. Environ is the environment of the commands, complete.
-// limit bounds each command whatever its call asks for, so that what it wrote
-// survives; 0 is no bound, and then libctx.ShellTimeout where the call asks for
-// none.
-func Exec(environ []string, limit time.Duration) tool.Tool {
+// Config is what commands of every call have.
+type Config struct {
+	Environ []string // complete
+	// Limit bounds each command whatever its call asks for, so that what it wrote
+	// survives; 0 is no bound, and then libctx.ShellTimeout where the call asks for
+	// none.
+	Limit time.Duration
+	Spill spill.Place // where all of a long output is kept
+}
+
+const (
+	sh   = "/bin/sh"
+	bash = "/bin/bash"
+)
+
+// Exec is shell.exec.
+func Exec(conf Config) tool.Tool {
 	return tool.Tool{
 		Name: "shell.exec",
 		Form: tool.Form{Rest: "cmd"},
 		Run: func(ctx context.Context, args jsontext.Value, out *tool.Output) error {
-			return run(ctx, args, environ, limit, out)
+			a := struct {
+				Cmd       string `json:"cmd"`
+				TimeoutMS *int64 `json:"timeout_ms"`
+			}{}
+			if err := tool.Decode(args, &a); err != nil {
+				return err
+			}
+			if a.Cmd == "" {
+				return errdefs.New(errdefs.Invalid, "arguments: cmd is missing or empty")
+			}
+			return conf.run(ctx, []string{sh, "-c", a.Cmd}, a.TimeoutMS, out)
 		},
 	}
 }
 
-func run(ctx context.Context, args jsontext.Value, environ []string, limit time.Duration, out *tool.Output) error {
-	a := struct {
-		Cmd       string `json:"cmd"`
-		TimeoutMS *int64 `json:"timeout_ms"`
-	}{}
-	if err := tool.Decode(args, &a); err != nil {
-		return err
+// Bash is bash.
+func Bash(conf Config) tool.Tool {
+	return tool.Tool{
+		Name: "bash",
+		Form: tool.Form{Argv: true},
+		Run: func(ctx context.Context, args jsontext.Value, out *tool.Output) error {
+			a := struct {
+				Script    string   `json:"script"`
+				Args      []string `json:"args"`
+				TimeoutMS *int64   `json:"timeout_ms"`
+			}{}
+			if err := tool.Decode(args, &a); err != nil {
+				return err
+			}
+			argv := append([]string{bash}, a.Args...)
+			switch {
+			case a.Script != "":
+				argv = append([]string{bash, "-c", a.Script, bash}, a.Args...)
+			case len(a.Args) == 0:
+				return errdefs.New(errdefs.Invalid, "arguments: neither script nor args says what to run")
+			}
+			return conf.run(ctx, argv, a.TimeoutMS, out)
+		},
 	}
-	timeout := libctx.ShellTimeout
-	if limit > 0 {
-		timeout = limit
-	}
-	if a.TimeoutMS != nil {
-		if *a.TimeoutMS < 1 || *a.TimeoutMS > libctx.MaxToolTimeout.Milliseconds() {
-			return errdefs.New(errdefs.Invalid, "arguments: timeout_ms is %d, not 1 to %d", *a.TimeoutMS, libctx.MaxToolTimeout.Milliseconds())
-		}
-		asked := time.Duration(*a.TimeoutMS) * time.Millisecond
-		if limit == 0 || asked < limit {
-			timeout = asked
-		}
-	}
-	switch {
-	case a.Cmd == "":
-		return errdefs.New(errdefs.Invalid, "arguments: cmd is missing or empty")
-	case strings.ContainsRune(a.Cmd, 0):
-		return errdefs.New(errdefs.Invalid, "arguments: cmd holds a NUL character")
-	}
-	const room = libctx.MaxToolResult - tool.Reserve
-	kept := capture.New(room - 100) // the line between head and tail has room too
-	end, err := command(ctx, a.Cmd, environ, timeout, kept)
+}
+
+// room is what a result has for the text of a command.
+const room = libctx.MaxToolResult - tool.Reserve
+
+func (conf Config) run(ctx context.Context, argv []string, asked *int64, out *tool.Output) error {
+	timeout, err := conf.timeout(asked)
 	if err != nil {
 		return err
 	}
+	if slices.ContainsFunc(argv, func(w string) bool { return strings.ContainsRune(w, 0) }) {
+		return errdefs.New(errdefs.Invalid, "arguments: a word holds a NUL character")
+	}
+	kept := capture.New(room - 100) // the line between head and tail has room too
+	lines := capture.NewCondenser(kept)
+	all := spill.New(conf.Spill, libctx.MaxToolResult)
+	end, err := command(ctx, argv, conf.Environ, timeout, io.MultiWriter(all, lines))
+	if err != nil {
+		all.Finish(false)
+		return err
+	}
+	lines.Flush()
 	// Marks for what is not text are longer than what they stand for.
 	text, cut := wire.Clip(kept.Text(), room)
 	out.WriteString(text)
-	if cut || kept.Truncated() {
+	if cut = cut || kept.Truncated(); cut {
 		out.Truncated()
 	}
 	out.Exit(end.code)
-	return end.report(out, timeout)
+	err = end.report(out, timeout)
+	if n := lines.Dropped(); n > 0 {
+		out.Notef("%d bytes that bare carriage returns wrote over are left out", n)
+	}
+	switch file, ok, lost := all.Finish(cut || lines.Dropped() > 0); {
+	case lost != nil:
+		out.Notef("%s", lost)
+	case ok && file.Bytes < file.All:
+		out.Notef("first %d of %d bytes: %s; fs.read pages it", file.Bytes, file.All, file.Path)
+	case ok:
+		out.Notef("full output, %d bytes in %d lines: %s; fs.read pages it", file.Bytes, file.Lines, file.Path)
+	}
+	return err
+}
+
+// timeout is how long a command may take.
+func (conf Config) timeout(asked *int64) (time.Duration, error) {
+	timeout := libctx.ShellTimeout
+	if conf.Limit > 0 {
+		timeout = conf.Limit
+	}
+	if asked == nil {
+		return timeout, nil
+	}
+	if *asked < 1 || *asked > libctx.MaxToolTimeout.Milliseconds() {
+		return 0, errdefs.New(errdefs.Invalid, "arguments: timeout_ms is %d, not 1 to %d", *asked, libctx.MaxToolTimeout.Milliseconds())
+	}
+	if t := time.Duration(*asked) * time.Millisecond; conf.Limit == 0 || t < conf.Limit {
+		timeout = t
+	}
+	return timeout, nil
 }
 
 // report writes the notes about how the command ended, and returns an error

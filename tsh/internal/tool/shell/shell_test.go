@@ -29,7 +29,7 @@ func execute(t testing.TB, ctx context.Context, args map[string]any) (*tool.Outp
 		t.Fatal(err)
 	}
 	out := new(tool.Output)
-	err = Exec(environ, 0).Call(ctx, raw, out)
+	err = Exec(Config{Environ: environ}).Call(ctx, raw, out)
 	if n := len(out.Content()); n > libctx.MaxToolResult {
 		t.Errorf("%d bytes of content", n)
 	}
@@ -273,7 +273,7 @@ func TestLimit(t *testing.T) {
 		`{"cmd":"echo kept; sleep 100","timeout_ms":50}`:      time.Hour,
 	} {
 		out := new(tool.Output)
-		err := Exec(environ, limit).Call(t.Context(), jsontext.Value(args), out)
+		err := Exec(Config{Environ: environ, Limit: limit}).Call(t.Context(), jsontext.Value(args), out)
 		if !errdefs.Is(err, errdefs.Timeout) || !strings.HasPrefix(out.Content(), "kept\n[timed out after 50ms") {
 			t.Errorf("%s: %v, %q", args, err, out.Content())
 		}

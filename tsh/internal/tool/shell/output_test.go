@@ -1,0 +1,165 @@
+package shell
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"cortexfs.org/libctx"
+	"cortexfs.org/libctx/errdefs"
+	"cortexfs.org/tsh/internal/tool"
+	"cortexfs.org/tsh/internal/tool/fs"
+	"cortexfs.org/tsh/internal/tool/spill"
+	. "cortexfs.org/tsh/internal/tool/tooltest"
+)
+
+func TestBash(t *testing.T) {
+	Place(t, map[string]string{"file.sh": "echo \"from $0 with $#: $2\"\n"})
+	for _, c := range []struct {
+		args map[string]any
+		text string
+		kind errdefs.Kind
+	}{
+		{map[string]any{"script": "set -o pipefail; a=(1 2); echo ${#a[@]}"}, "2\n", ""},
+		{map[string]any{"script": `echo "$#: $2"`, "args": []string{"a", "b c"}}, "2: b c\n", ""},
+		{map[string]any{"script": "exit 3"}, "", errdefs.IO},
+		{map[string]any{"args": []string{"-c", `echo "$1"`, "bash", "two  words"}}, "two  words\n", ""},
+		{map[string]any{"args": []string{"file.sh", "x", "*"}}, "from file.sh with 2: *\n", ""},
+		{map[string]any{"args": []string{"--", "file.sh", "x", "--flag"}}, "from file.sh with 2: --flag\n", ""},
+	} {
+		out, err := Call(t, Bash(Config{Environ: environ}), c.args)
+		if out.Text() != c.text || errdefs.KindOf(err) != c.kind || out.ExitCode() == nil {
+			t.Errorf("%v: %q, %v", c.args, out.Content(), err)
+		}
+	}
+	for _, a := range []map[string]any{
+		{}, {"script": ""}, {"args": []string{}}, {"args": "x"}, {"script": "a\x00"}, {"args": []string{"a\x00"}}, {"script": "true", "timeout_ms": 0}, {"cmd": "true"},
+	} {
+		_, err := Call(t, Bash(Config{Environ: environ}), a)
+		MustRefuse(t, err, errdefs.Invalid)
+	}
+}
+
+// TestBashIsMissing runs this test where there is no bash.
+func TestBashIsMissing(t *testing.T) {
+	if _, err := os.Stat(bash); err != nil {
+		out, err := Call(t, Bash(Config{Environ: environ}), map[string]any{"script": "true"})
+		MustRefuse(t, err, errdefs.Unavailable, "/bin/bash is not there")
+		fmt.Print(out.Content())
+		return
+	}
+	self, err := os.Executable()
+	Must(t, err)
+	empty := t.TempDir()
+	out, err := exec.Command("bwrap", "--unshare-user", "--ro-bind", self, "/test", "--ro-bind", empty, "/bin", "--proc", "/proc", "--dev", "/dev",
+		"/test", "-test.run", "^TestBashIsMissing$").CombinedOutput()
+	if err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+func TestLongOutputIsKept(t *testing.T) {
+	conf := Config{Environ: environ, Spill: spill.Place{Home: t.TempDir(), Dir: "cache/spill/s", Run: "01RUN"}}
+	run := func(line string) (*tool.Output, error) {
+		return Call(t, Exec(conf), map[string]any{"cmd": line})
+	}
+	out, err := run("seq 1 20000; printf 'last \\377 line'")
+	if err != nil || !out.IsTruncated() || len(out.Notes()) != 2 || len(out.Content()) > libctx.MaxToolResult {
+		t.Fatalf("%q, %v", out.Notes(), err)
+	}
+	var bytes, lines int
+	var path string
+	if _, err := fmt.Sscanf(out.Notes()[1], "[full output, %d bytes in %d lines: %s", &bytes, &lines, &path); err != nil {
+		t.Fatalf("%q: %v", out.Notes()[1], err)
+	}
+	path = strings.TrimSuffix(path, ";")
+	if lines != 20001 || !strings.HasPrefix(path, conf.Spill.Home+"/cache/spill/s/01RUN-") {
+		t.Errorf("%d lines in %s", lines, path)
+	}
+	page, err := Call(t, fs.Read, map[string]any{"path": path, "start": 9999, "lines": 2})
+	if err != nil || page.Text() != "9999\n10000\n" {
+		t.Errorf("%q, %v", page.Text(), err)
+	}
+	page, err = Call(t, fs.Read, map[string]any{"path": path, "start": 20001})
+	if err != nil || page.Text() != "last \ufffd line" {
+		t.Errorf("%q, %v", page.Text(), err)
+	}
+	// So is what a failed one said.
+	if out, err = run("seq 1 20000; exit 9"); !errdefs.Is(err, errdefs.IO) || len(out.Notes()) != 2 {
+		t.Errorf("%q, %v", out.Notes(), err)
+	}
+	// A short one needs no file.
+	if out, err = run("echo short"); err != nil || len(out.Notes()) != 1 {
+		t.Errorf("%q, %v", out.Notes(), err)
+	}
+	// What never ends is kept up to the bound, without more memory.
+	out, err = Call(t, Exec(conf), map[string]any{"cmd": "cat /dev/zero", "timeout_ms": 500})
+	if !errdefs.Is(err, errdefs.Timeout) || !strings.Contains(out.Content(), fmt.Sprintf("first %d of ", libctx.MaxSpillFile-1)) {
+		t.Errorf("%q, %v", out.Notes(), err)
+	}
+	entries, err := os.ReadDir(conf.Spill.Home + "/cache/spill/s")
+	if err != nil || len(entries) != 3 {
+		t.Errorf("%d files, %v", len(entries), err)
+	}
+}
+
+func TestProgressBar(t *testing.T) {
+	conf := Config{Environ: environ, Spill: spill.Place{Home: t.TempDir(), Dir: "d"}}
+	out, err := Call(t, Exec(conf), map[string]any{"cmd": `printf 'begin\n'; i=0; while [ $i -le 100 ]; do printf '\r%3d%% done' $i; i=$((i+1)); done; printf '\nend\r\n'`})
+	if err != nil || out.Text() != "begin\n100% done\nend\r\n" || len(out.Notes()) != 3 || !strings.Contains(out.Notes()[1], "carriage returns") {
+		t.Errorf("%q, %v", out.Content(), err)
+	}
+	if _, path, ok := strings.Cut(out.Notes()[2], "lines: "); !ok {
+		t.Errorf("%q", out.Notes())
+	} else if text, err := os.ReadFile(strings.TrimSuffix(path, "; fs.read pages it]")); err != nil || !strings.Contains(string(text), "\r 50% done\r") {
+		t.Errorf("%q, %v", text, err)
+	}
+}
+
+// TestStubbornCommands: each ends when its time is up, however it behaves.
+func TestStubbornCommands(t *testing.T) {
+	for line, text := range map[string]string{
+		"echo before; exec >&- 2>&-; exec sleep 100":   "before\n",
+		"echo before; kill -STOP $$; echo after":       "before\n",
+		"trap '' TERM; echo before; kill -STOP $$":     "before\n",
+		"echo before; (kill -STOP 0); wait; sleep 100": "before\n",
+	} {
+		begin := time.Now()
+		out, err := Call(t, Exec(Config{Environ: environ}), map[string]any{"cmd": line, "timeout_ms": 300})
+		if !errdefs.Is(err, errdefs.Timeout) || !strings.HasPrefix(out.Text(), text) {
+			t.Errorf("%s: %q, %v", line, out.Content(), err)
+		}
+		if took := time.Since(begin); took > 5*time.Second {
+			t.Errorf("%s took %v", line, took)
+		}
+	}
+	out, err := Call(t, Exec(Config{Environ: environ}), map[string]any{"cmd": "i=0; while [ $i -lt 500 ]; do sleep 100 & i=$((i+1)); done; echo $i $$"})
+	var forked, group int
+	if _, scan := fmt.Sscan(out.Text(), &forked, &group); scan != nil || err != nil || forked != 500 {
+		t.Errorf("%q, %v", out.Content(), err)
+	}
+	for _, pid := range members(t, group) { // they have been killed, and may not be gone yet
+		gone(t, pid)
+	}
+}
+
+// members are the living processes of a group.
+func members(t *testing.T, group int) (pids []int) {
+	stats, err := filepath.Glob("/proc/[0-9]*/stat")
+	Must(t, err)
+	for _, p := range stats {
+		text, _ := os.ReadFile(p)
+		_, rest, _ := strings.Cut(string(text), ") ")
+		if f := strings.Fields(rest); len(f) > 3 && f[2] == fmt.Sprint(group) && f[0] != "Z" && f[0] != "X" {
+			pid, err := strconv.Atoi(filepath.Base(filepath.Dir(p)))
+			Must(t, err)
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
