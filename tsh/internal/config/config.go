@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/paths"
 )
 
@@ -16,12 +17,17 @@ type Tool struct {
 	Run     string        // CTX_RUN_ID; may be empty
 	JSON    bool          // CTX_TOOL_MODE is json: the host reads the output
 	Timeout time.Duration // CTX_TOOL_TIMEOUT_MS, how long the host lets the call take; 0 if it does not say
+	Home    string        // HOME of an agent's session, where long outputs are kept; empty outside of one
+	Session string        // CTX_SESSION; empty outside of one
 	Environ []string      // for commands that a tool starts: all but CTX_TOOL_…
 }
 
 // ForTool reads the environment of a built-in tool.
 func ForTool() Tool {
 	t := Tool{Run: os.Getenv("CTX_RUN_ID"), JSON: os.Getenv("CTX_TOOL_MODE") == "json"}
+	if session, err := libctx.ParseSession(os.Getenv("CTX_SESSION")); err == nil && t.JSON {
+		t.Session, t.Home = string(session), os.Getenv("HOME")
+	}
 	if ms, err := strconv.ParseUint(os.Getenv("CTX_TOOL_TIMEOUT_MS"), 10, 31); err == nil {
 		t.Timeout = time.Duration(ms) * time.Millisecond
 	}
