@@ -23,7 +23,7 @@ func (r *run) loads(pinned bool) error {
 	}
 	for _, e := range set.entries {
 		if e.Pinned || !pinned {
-			r.line(string(e.Name), e.Path, e.State(), firstLine(e.Description))
+			r.line(string(e.Name), e.Path, e.State(), brief(e.Description))
 		}
 	}
 	return nil

@@ -218,9 +218,9 @@ func (r *run) tools() error {
 			}
 			r.text.Write(inert.JSON(line))
 		case r.Long && i.Refused != "":
-			r.line(string(i.Name), i.Path, firstLine(i.Description), i.Refused)
+			r.line(string(i.Name), i.Path, brief(i.Description), i.Refused)
 		case r.Long:
-			r.line(string(i.Name), i.Path, firstLine(i.Description))
+			r.line(string(i.Name), i.Path, brief(i.Description))
 		case i.Refused != "":
 		case !inner:
 			r.line(string(i.Name))
@@ -235,6 +235,15 @@ func (r *run) tools() error {
 func firstLine(s string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(wire.Clean([]byte(s))), "\n")
 	return oneLine(line)
+}
+
+// brief is the first sentence of a description, as listings show it.
+func brief(s string) string {
+	line := firstLine(s)
+	if first, _, more := strings.Cut(line, ". "); more {
+		return first + "."
+	}
+	return line
 }
 
 func (r *run) help() error {

@@ -31,7 +31,7 @@ func (s shelf) Find(name libctx.Tool) (Item, error) {
 
 var tools = shelf{
 	{Name: "fs.list", Path: "/ctx/tool/fs.list", Description: "List.\nMore.", Schema: `{"properties":{"path":{"type":"string","description":"where\tto look"},"all":{"type":["boolean","null"]}},"required":["path"]}`},
-	{Name: "fs.read", Path: "/ctx/tool/fs.read", Description: "Read."},
+	{Name: "fs.read", Path: "/ctx/tool/fs.read", Description: "Read. And more."},
 	{Name: "fs.write", Path: "/ctx/tool/fs.write", Description: "Write.", Refused: "perm"},
 	{Name: "help", Path: "/ctx/tool/help", Description: "a tool with the name of a builtin"},
 	{Name: "note", Path: "/ctx/home/7/tool/note", Description: "a\ttab"},
@@ -68,7 +68,7 @@ func TestRun(t *testing.T) {
 		{"command -v which note", 0, "which\n/ctx/home/7/tool/note\n", ""},
 		{"command note", 2, "", "tsh: command: only command -v is offered\nhint: usage: command -v NAME…\n"},
 		{"help fs.list", 0, "fs.list\n/ctx/tool/fs.list\n\nList.\nMore.\n\n  all ([\"boolean\",\"null\"])\n  path (string, required)  where to look\n", ""},
-		{"help fs.read", 0, "fs.read\n/ctx/tool/fs.read\n\nRead.\n", ""},
+		{"help fs.read", 0, "fs.read\n/ctx/tool/fs.read\n\nRead. And more.\n", ""},
 		{"help fs.write", 13, "", "tsh: fs.write: not permitted\n"},
 		{"help which", 0, "which NAME…\nprint the files that tools are\n", ""},
 		{"help path", 0, "path\n/ctx/tool/path\n\nnot the topic\n", ""},
@@ -179,7 +179,7 @@ func TestContext(t *testing.T) {
 	}
 	s, _, _ = s.Pin(entryOf(tools[1]), 64)
 	want := "fs.list\nList.\nMore.\n  all ([\"boolean\",\"null\"])\n  path (string, required)  where to look\n\n" +
-		"fs.read (pinned)\nRead.\n\nnote\na\ttab\n"
+		"fs.read (pinned)\nRead. And more.\n\nnote\na\ttab\n"
 	if got := s.Context(libctx.MaxContextText); got != want {
 		t.Errorf("%q", got)
 	}
