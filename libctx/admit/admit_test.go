@@ -179,6 +179,8 @@ func TestStages(t *testing.T) {
 		{"effects of no meaning", agent(func(a *Agent) { a.Effects = "" }), "effects", EffectsUnreadable, ""},
 		{"controlled, host path", both(agent(func(a *Agent) { a.Effects = "controlled" }), args(`{"path":"/etc/passwd"}`)), "effects", HostReadDenied, "host_read"},
 		{"controlled, climbing path", both(agent(func(a *Agent) { a.Effects = "controlled" }), args(`{"path":"a/../../x"}`)), "effects", HostReadDenied, "host_read"},
+		{"controlled, quoted path", both(agent(func(a *Agent) { a.Effects = "controlled" }), args(`{"path":"\"\\x2fetc/passwd\""}`)), "effects", HostReadDenied, "host_read"},
+		{"controlled, quote alone", both(agent(func(a *Agent) { a.Effects = "controlled" }), args(`{"path":"\"/etc"}`)), "effects", HostReadDenied, "host_read"},
 		{"controlled, climbing word", both(agent(func(a *Agent) { a.Effects = "controlled" }), shell(`{"args":["fs.read","/workspace/../etc"]}`)), "effects", HostReadDenied, "host_read"},
 		{"nobody to ask", agent(func(a *Agent) { a.Approval = "ask" }), "approval", ApprovalMissing, "ask"},
 
@@ -382,4 +384,38 @@ func TestStanding(t *testing.T) {
 			t.Fatalf("a call is allowed and the tool is not: %+v", v)
 		}
 	})
+}
+
+// The long outputs of a session are read by that session as if they lay in the
+// workspace, and by nobody else; nothing is written there.
+func TestOutputsOfTheSession(t *testing.T) {
+	const at = "/home/agent/cache/spill/"
+	for _, c := range []struct {
+		session libctx.Session
+		class   control.Effect
+		path    string
+		want    control.Effect
+	}{
+		{"s", "workspace_read", at + "s/01RUN-x.txt", "workspace_read"},
+		{"s", "workspace_read", at + "s", "workspace_read"},
+		{"s", "workspace_read", at + "s/../t/x", "host_read"},
+		{"s", "workspace_read", at + "s2/x", "host_read"},
+		{"s", "workspace_read", at + "t/x", "host_read"},
+		{"s", "workspace_read", at, "host_read"},
+		{"s", "workspace_read", "../home/agent/cache/spill/s/x", "host_read"},
+		{"", "workspace_read", at + "s/x", "host_read"},
+		{"", "workspace_read", at + "/x", "host_read"},
+		{"s", "workspace_mutation", at + "s/x", "host_mutation"},
+	} {
+		tl := fsRead()
+		tl.Effect = c.class
+		for _, call := range []Call{read(`{"path":"` + c.path + `"}`), tsh(`{"args":["fs.read","` + c.path + `"]}`)} {
+			call.Session = c.session
+			a := coder(t)
+			a.Perm = 7
+			if d := Decide(a, tl, call); d.Effect != c.want || !d.Allowed {
+				t.Errorf("%s of %q by session %q: %+v", c.class, c.path, c.session, d)
+			}
+		}
+	}
 }

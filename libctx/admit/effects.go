@@ -2,8 +2,10 @@ package admit
 
 import (
 	"path"
+	"strconv"
 	"strings"
 
+	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/control"
 	"cortexfs.org/libctx/paths"
 	"github.com/go-json-experiment/json"
@@ -19,7 +21,8 @@ func classOf(t Tool) control.Effect {
 
 // effectOf is the class of one call: the declared one, raised from the
 // workspace to the host when a path among the arguments leads out of
-// /workspace. It is read from the arguments as they came.
+// /workspace. What the session's own long outputs are kept in may be read like
+// the workspace. It is read from the arguments as they came.
 func effectOf(t Tool, c Call) control.Effect {
 	class := classOf(t)
 	up, ok := map[control.Effect]control.Effect{control.WorkspaceRead: control.HostRead, control.WorkspaceMutation: control.HostMutation}[class]
@@ -35,7 +38,7 @@ func effectOf(t Tool, c Call) control.Effect {
 		return up
 	}
 	for _, p := range append(args.Args, args.Path) {
-		if leaves(p) {
+		if leaves(p) && !(class == control.WorkspaceRead && ofSession(p, c.Session)) {
 			return up
 		}
 	}
@@ -44,13 +47,27 @@ func effectOf(t Tool, c Call) control.Effect {
 
 // leaves reports whether an inside path can lead out of the workspace: it is
 // absolute and elsewhere, or climbs. Where a relative path starts is not known
-// here, so every climb counts.
+// here, so every climb counts. Tools take a path in double quotes for the one
+// inside.
 func leaves(p string) bool {
+	if strings.HasPrefix(p, `"`) {
+		inner, err := strconv.Unquote(p)
+		if err != nil {
+			return true
+		}
+		p = inner
+	}
 	if path.IsAbs(p) {
 		return !paths.Below(path.Clean(p), paths.InWorkspace)
 	}
 	c := path.Clean(p)
 	return c == ".." || strings.HasPrefix(c, "../")
+}
+
+// ofSession reports whether an inside path is one of the outputs kept for the
+// session.
+func ofSession(p string, session libctx.Session) bool {
+	return session != "" && path.IsAbs(p) && paths.Below(path.Clean(p), paths.InSpill+"/"+string(session))
 }
 
 // hostCodes says how a controlled policy refuses the classes it has no

@@ -72,4 +72,5 @@ type Call struct {
 	Name      libctx.Tool
 	Arguments jsontext.Value // as they came, never re-encoded
 	Direct    bool           // false once the call was routed through tsh
+	Session   libctx.Session // whose outputs it may read as if they lay in the workspace; may be empty
 }
