@@ -38,6 +38,7 @@ func Tools() []Tool {
 		{Name: "shell.exec", Effect: control.HostProcess, Cap: "execute"},
 		// The host serves tsh itself: its file is there to be found and admitted.
 		{Name: "tsh", Effect: control.Pure, Cap: "route", Mode: control.ModeCLI, Interpreter: paths.InBin + "/tsh"},
+		{Name: "tsh.config", Effect: control.Pure, Cap: "read"},
 	}
 	for i := range tools {
 		t := &tools[i]

@@ -57,7 +57,7 @@ func TestToolsAreSortedAndNamed(t *testing.T) {
 func TestPermissionsFollowEffects(t *testing.T) {
 	want := map[libctx.Tool]string{
 		"fs.read": "r--", "fs.list": "r--", "fs.stat": "r--", "fs.search": "r--", "fs.write": "-w-", "fs.replace": "-w-",
-		"shell.exec": "--x", "bash": "--x", "tsh": "---",
+		"shell.exec": "--x", "bash": "--x", "tsh": "---", "tsh.config": "---",
 	}
 	if len(want) != len(Tools()) {
 		t.Errorf("%d tools, %d permissions", len(Tools()), len(want))

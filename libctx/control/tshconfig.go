@@ -91,6 +91,28 @@ func (c *TshConfig) set(line string, seen map[string]bool) error {
 	return linefile.Refuse(0, key, "is none of %s", strings.Join(names, " "))
 }
 
+// ChangeTshConfig gives a key of the settings' text another value: in the line it has, else
+// in a new one at the end. Everything else stays. Errors are those of
+// ParseTshConfig about the new text.
+func ChangeTshConfig(text []byte, key string, value int) ([]byte, error) {
+	var b strings.Builder
+	line, set := key+"="+strconv.Itoa(value)+"\n", false
+	for l := range strings.Lines(string(text)) {
+		if strings.HasPrefix(l, key+"=") {
+			l, set = line, true
+		}
+		b.WriteString(strings.TrimSuffix(l, "\n") + "\n")
+	}
+	if !set {
+		b.WriteString(line)
+	}
+	changed := []byte(b.String())
+	if _, err := ParseTshConfig(changed); err != nil {
+		return nil, err
+	}
+	return changed, nil
+}
+
 // Text is the settings as a file, every key on a line.
 func (c TshConfig) Text() []byte {
 	var b strings.Builder

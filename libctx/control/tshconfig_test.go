@@ -67,6 +67,29 @@ func TestTshConfigText(t *testing.T) {
 	})
 }
 
+// A change touches one line and nothing else.
+func TestChangeTshConfig(t *testing.T) {
+	for _, c := range []struct {
+		text  string
+		key   string
+		value int
+		want  string // "": refused
+	}{
+		{"", "max_loaded_tools", 3, "max_loaded_tools=3\n"},
+		{"# a\n\nmax_loaded_tools=1\n# b", "max_loaded_tools", 3, "# a\n\nmax_loaded_tools=3\n# b\n"},
+		{"#max_loaded_tools=1\n", "window_percent", 100, "#max_loaded_tools=1\nwindow_percent=100\n"},
+		{"", "max_loaded_tools", 0, ""},
+		{"", "window_percent", 101, ""},
+		{"", "speed", 1, ""},
+		{"speed=1\n", "max_loaded_tools", 1, ""},
+	} {
+		got, err := ChangeTshConfig([]byte(c.text), c.key, c.value)
+		if string(got) != c.want || (err != nil) != (c.want == "") {
+			t.Errorf("%q %s=%d: %q, %v", c.text, c.key, c.value, got, err)
+		}
+	}
+}
+
 func FuzzTshConfig(f *testing.F) {
 	for _, s := range []string{"", "max_loaded_tools=3\n", "# x\n\ncache_capacity=1", "window_percent=101\n", "a=b\n", "\xff", "=\n", "max_loaded_tools=1\nmax_loaded_tools=1\n"} {
 		f.Add([]byte(s))

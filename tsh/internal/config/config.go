@@ -20,11 +20,12 @@ type Tool struct {
 	Home    string        // HOME of an agent's session, where long outputs are kept; empty outside of one
 	Session string        // CTX_SESSION; empty outside of one
 	Environ []string      // for commands that a tool starts: all but CTX_TOOL_…
+	Shell   Shell         // for tools about the tool shell
 }
 
 // ForTool reads the environment of a built-in tool.
 func ForTool() Tool {
-	t := Tool{Run: os.Getenv("CTX_RUN_ID"), JSON: os.Getenv("CTX_TOOL_MODE") == "json"}
+	t := Tool{Run: os.Getenv("CTX_RUN_ID"), JSON: os.Getenv("CTX_TOOL_MODE") == "json", Shell: ForShell()}
 	if session, err := libctx.ParseSession(os.Getenv("CTX_SESSION")); err == nil && t.JSON {
 		t.Session, t.Home = string(session), os.Getenv("HOME")
 	}

@@ -18,6 +18,7 @@ import (
 	"cortexfs.org/tsh/internal/tool/edit"
 	"cortexfs.org/tsh/internal/tool/fs"
 	"cortexfs.org/tsh/internal/tool/search"
+	"cortexfs.org/tsh/internal/tool/settings"
 	"cortexfs.org/tsh/internal/tool/shell"
 	"cortexfs.org/tsh/internal/tool/spill"
 	"cortexfs.org/tsh/internal/toolfile"
@@ -40,6 +41,7 @@ func Tools(conf config.Tool) []tool.Tool {
 	}
 	return []tool.Tool{
 		shell.Bash(run), fs.List, fs.Read, edit.Replace, search.Search(conf.Timeout), fs.Stat, edit.Write, shell.Exec(run),
+		settings.Tsh(conf.Shell),
 	}
 }
 
