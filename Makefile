@@ -9,6 +9,8 @@ MODULES := ctx ctxd ctxterm libctx tests tsh
 PROGRAMS := ctx ctxd ctxterm tsh ctxtool
 PREFIX ?= /usr/local
 FUZZTIME ?= 1m
+TIME ?= 5m
+SEED ?= 0
 # Tests with several users need root and are in a package of their own.
 TESTED = $$([ $$(id -u) = 0 ] && echo work || go list work | grep -v /tests/uids)
 # The tag leaves out a writer of manual pages that every start would pay for.
@@ -17,7 +19,7 @@ export GOFLAGS := -trimpath -buildvcs=false -tags=urfave_cli_no_docs
 LDFLAGS := -s -w -buildid= -X cortexfs.org/libctx.Version=$(VERSION)
 GOBUILD := CGO_ENABLED=0 go build -ldflags '$(LDFLAGS)'
 
-.PHONY: help setup build demo test lint alone fuzz bench install clean $(PROGRAMS)
+.PHONY: help setup build demo test lint alone fuzz soak bench install clean $(PROGRAMS)
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 10
@@ -48,6 +50,9 @@ alone: ## build each module without the workspace
 
 fuzz: ## run every fuzz target for FUZZTIME
 	@scripts/fuzz $(FUZZTIME)
+
+soak: ## kill, fill and flood the suite for TIME, then check every ledger (docs/endurance.md)
+	@cd tests && go test -count 1 -timeout 0 -v -run '^(TestSoak|TestCrowd|TestEveryPoint|TestDisk)$$' ./soak -args -time $(TIME) -seed $(SEED) -keep /tmp/cortexfs-soak
 
 bench: ## measure beside the floors, about three minutes (docs/performance.md)
 	@cd tests && go test -run '^$$' -bench . -timeout 20m ./bench

@@ -1,0 +1,70 @@
+package arch
+
+import (
+	"go/ast"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// fuzzed are the places where bytes from outside become something; each has a
+// fuzz target.
+var fuzzed = map[string]string{
+	"ctx/internal/cli FuzzReorder":           "words of a command line",
+	"libctx FuzzParseName":                   "names",
+	"libctx/control FuzzFiles":               "control files of agents and tools",
+	"libctx/control FuzzSchema":              "schemas of tools",
+	"libctx/control FuzzTshrc":               ".tshrc",
+	"libctx/envelope FuzzDecode":             "invocations",
+	"libctx/envelope FuzzOutput":             "what an executable agent writes",
+	"libctx/inert FuzzInert":                 "foreign text on a terminal",
+	"libctx/mount FuzzParse":                 "mount tables",
+	"libctx/mount FuzzParseFlag":             "--mount",
+	"libctx/policy FuzzParse":                "policies",
+	"libctx/procid FuzzParse":                "/proc/PID/stat",
+	"libctx/sandbox FuzzParseEntry":          "what the entry step is told",
+	"libctx/session FuzzDecodeIndex":         "the index of a ledger",
+	"libctx/session FuzzDecodeRecord":        "one record",
+	"libctx/session FuzzLedger":              "all files of a session",
+	"libctx/toolwire FuzzRead":               "what a tool writes",
+	"libctx/wire FuzzDecodeFrame":            "frames",
+	"libctx/wire FuzzDecodeRequest":          "requests",
+	"libctx/wire FuzzLines":                  "lines",
+	"libctx/workspace FuzzParseMounts":       "/proc/self/mountinfo",
+	"tsh/internal/toolfile FuzzParse":        "files of built-in tools",
+	"ctxterm/internal/ptyproc FuzzParseSize": "sizes of terminals",
+}
+
+// Every parser has a fuzz target, and every target begins from seeds: one
+// without any finds nothing and says nothing.
+func TestFuzzTargets(t *testing.T) {
+	seen := map[string]bool{}
+	for _, s := range goFiles(t, true) {
+		for _, d := range s.ast.Decls {
+			f, ok := d.(*ast.FuncDecl)
+			if !ok || f.Recv != nil || !strings.HasPrefix(f.Name.Name, "Fuzz") || !strings.HasSuffix(s.path, "_test.go") {
+				continue
+			}
+			seen[s.dir+" "+f.Name.Name] = true
+			seeds := 0
+			ast.Inspect(f.Body, func(n ast.Node) bool {
+				if call, ok := n.(*ast.CallExpr); ok {
+					if sel, ok := call.Fun.(*ast.SelectorExpr); ok && sel.Sel.Name == "Add" {
+						seeds++
+					}
+				}
+				return true
+			})
+			if seeds == 0 {
+				t.Errorf("%s has no seed", s.where(f))
+			}
+			// What was found once is kept, and is no empty folder.
+			corpus := filepath.Join(root, s.dir, "testdata/fuzz", f.Name.Name)
+			if kept, err := os.ReadDir(corpus); err == nil && len(kept) == 0 {
+				t.Errorf("%s is empty", corpus)
+			}
+		}
+	}
+	used(t, fuzzed, seen)
+}
