@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"cortexfs.org/libctx"
+	"cortexfs.org/libctx/builtin/about"
 	"cortexfs.org/libctx/control"
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/libctx/inert"
@@ -267,10 +268,21 @@ func (r *run) help() error {
 	}
 	r.line(string(item.Name))
 	r.line(item.Path)
-	for _, part := range []string{strings.TrimSpace(wire.Clean([]byte(item.Description))), strings.TrimRight(Summary(item.Schema), "\n")} {
+	description := strings.TrimSpace(wire.Clean([]byte(item.Description)))
+	for _, part := range []string{description, strings.TrimRight(Summary(item.Schema), "\n"), examples(item.Name, description)} {
 		if part != "" {
 			r.text.WriteString("\n" + part + "\n")
 		}
 	}
 	return nil
+}
+
+// examples of a built-in tool are about the tool of that name only as long as
+// its files describe it so.
+func examples(name libctx.Tool, description string) string {
+	lines := about.Examples(name)
+	if lines == "" || description != about.Description(name) {
+		return ""
+	}
+	return "examples\n  " + strings.ReplaceAll(lines, "\n", "\n  ")
 }

@@ -243,6 +243,32 @@ func TestEviction(t *testing.T) {
 	}
 }
 
+// TestSettings: an agent that may call tsh.config is shown the settings and can
+// not change them; a person can, with the same tool, by the rights of the file.
+func TestSettings(t *testing.T) {
+	w := ready(t, "tsh.config")
+	config := filepath.Join(w.Root, "tool", "tsh.d", "config")
+	w.Write(config, "# mine\nmax_loaded_tools=5\n")
+	r := typed(t, w, "1", "s", "tsh.config")[3]
+	if r.Str("status") != "ok" || r.Str("content") != "max_loaded_tools=5\ncache_capacity=32\nwindow_percent=1\n[/ctx/tool/tsh.d/config]" {
+		t.Errorf("%s", world.JSON(r))
+	}
+	r = typed(t, w, "2", "s", "tsh.config --max_loaded_tools 7")[3]
+	if r.Str("status") != "error" || !strings.Contains(r.Str("content"), "inside an agent") {
+		t.Errorf("%s", world.JSON(r))
+	}
+	r = w.Dial("a").Ask(send("3", "s", w.Workspace, `call tsh.config {"max_loaded_tools":7}`+"\n--\nobserve"), "done")[3]
+	if r.Str("status") != "error" || w.Read(config) != "# mine\nmax_loaded_tools=5\n" {
+		t.Errorf("%s", world.JSON(r))
+	}
+	if r := w.Run(w.Command("ctxtool", "tsh.config", "--max_loaded_tools", "7")); r.Code != 0 || w.Read(config) != "# mine\nmax_loaded_tools=7\n" {
+		t.Errorf("%+v, %q", r, w.Read(config))
+	}
+	if r := w.Run(w.Command("ctxtool", "tsh.config", `{"max_loaded_tools":0}`)); r.Code != 2 {
+		t.Errorf("%+v", r)
+	}
+}
+
 // TestToolContext: executable agents are told about loaded tools in every step,
 // by the session's own set; loading widens nothing.
 func TestToolContext(t *testing.T) {

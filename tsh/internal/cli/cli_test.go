@@ -154,7 +154,7 @@ func TestLongList(t *testing.T) {
 func TestHelpOfTool(t *testing.T) {
 	root := tree(t)
 	code, out, _ := tsh(conf(root), "help", "fs.read")
-	for _, want := range []string{"fs.read\n" + root, "Read a text file.", "  path (string, required)  ", "  lines (integer)  "} {
+	for _, want := range []string{"fs.read\n" + root, "Read a text file.", "  path (string, required)  ", "  lines (integer)  ", "\nexamples\n  fs.read "} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%d: no %q in %s", code, want, out)
 		}
