@@ -197,7 +197,7 @@ func TestEnvelope(t *testing.T) {
 		t.Errorf("history of step 2: %s", got)
 	}
 	obs := inv["observation"].(map[string]any)
-	if obs["tool_call_id"] != "call-1" || obs["name"] != "fs.read" || obs["status"] != "ok" || obs["content"] != "one\ntwo\nthree\n" || obs["truncated"] != false {
+	if obs["tool_call_id"] != "call-1" || obs["name"] != "fs.read" || obs["status"] != "ok" || obs["content"] != readme || obs["truncated"] != false {
 		t.Errorf("observation %v", obs)
 	}
 	// A long result is normalised to the observation's bound.

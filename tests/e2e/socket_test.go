@@ -22,6 +22,9 @@ func tsh(id, session, workspace string, args ...string) string {
 	return world.JSON(map[string]any{"op": "tsh", "id": id, "session": session, "workspace": workspace, "args": args})
 }
 
+// readme is what fs.read says of the README.md of a new workspace.
+const readme = "one\ntwo\nthree\n[sha256 b6285c57e8797db5d4c51c80d6f11938afda9b11c6a003549709189e9b4b92a2]\n[lines 1-3 of 3]"
+
 // TestByHand is the page a person with socat follows.
 func TestByHand(t *testing.T) {
 	w := world.New(t)
@@ -64,7 +67,7 @@ func TestByHand(t *testing.T) {
 	if got := world.Kinds(one); got != "start tool_call tool_policy tool_result done" {
 		t.Fatalf("tsh: %s", got)
 	}
-	if one[3].Str("content") != "one\ntwo\nthree\n" || one[3].Str("status") != "ok" {
+	if one[3].Str("content") != readme || one[3].Str("status") != "ok" {
 		t.Errorf("result %v", one[3])
 	}
 	if p := one[2]; p.Str("via") != "tsh" || p.Str("name") != "fs.read" || p["allowed"] != true || p.Str("effect") != "workspace_read" {

@@ -11,6 +11,7 @@ import (
 
 	"cortexfs.org/ctx/internal/caller"
 	"cortexfs.org/libctx"
+	"cortexfs.org/libctx/builtin/about"
 	"cortexfs.org/libctx/control"
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/libctx/toolshell"
@@ -86,6 +87,11 @@ func Help(from *caller.Caller, name string) error {
 		if err := schema.Indent(jsontext.WithIndent("  ")); err == nil {
 			fmt.Fprintf(&b, "\narguments\n%s\n", inert.Text(string(schema)))
 		}
+	}
+	// The examples of a built-in tool are about the tool of that name only as long
+	// as the tree describes it so.
+	if examples := about.Examples(t); examples != "" && e.Description == about.Description(t) {
+		fmt.Fprintf(&b, "\nexamples\n  %s\n", strings.ReplaceAll(examples, "\n", "\n  "))
 	}
 	_, err = io.WriteString(from, b.String())
 	return err

@@ -70,7 +70,7 @@ func TestKernelRunsToolFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r, err := toolwire.Read(out, run); err != nil || r.Content() != "two\n[lines 2-2 of 2]" || r.Tool != "fs.read" {
+	if r, err := toolwire.Read(out, run); err != nil || r.Content() != "two\n[sha256 c3f9c8c283a2b1f2f1896f27a01cbe3cddc0c9d93f752e4639035a0f5b36f6e8]\n[lines 2-2 of 2]" || r.Tool != "fs.read" {
 		t.Errorf("%+v, %v", r, err)
 	}
 

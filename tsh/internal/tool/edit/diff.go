@@ -72,6 +72,7 @@ func show(out *tool.Output, p string, old []byte, all []change) {
 	d := diff{old: lines(old)}
 	name := object.Show(p)
 	fmt.Fprintf(&d.text, "--- %s\n+++ %s\n", name, name)
+	all = refine(d.old, all)
 	shift := 0
 	for len(all) > 0 && !d.full {
 		n := 1
@@ -86,6 +87,17 @@ func show(out *tool.Output, p string, old []byte, all []change) {
 		out.Notef("the diff is cut after %d bytes", d.text.Len())
 		out.Truncated()
 	}
+}
+
+// refine leaves out of changes the lines that stay.
+func refine(old [][]byte, all []change) []change {
+	var fine []change
+	for _, c := range all {
+		for _, f := range changes(old[c.from:c.to], c.lines) {
+			fine = append(fine, change{c.from + f.from, c.from + f.to, f.lines})
+		}
+	}
+	return fine
 }
 
 type diff struct {

@@ -30,8 +30,12 @@ func TestChangesAreTheDifference(t *testing.T) {
 		old := rapid.StringMatching(`[ab\n]{1,4}`).Draw(t, "old")
 		new := rapid.StringMatching(`[abc\n]{0,5}`).Draw(t, "new")
 		want := strings.ReplaceAll(string(text), old, new)
-		if got := apply(text, edits(text, 0, old, new)); got != want {
+		all := edits(text, 0, old, new)
+		if got := apply(text, all); got != want {
 			t.Fatalf("edits make %q, not %q", got, want)
+		}
+		if got := apply(text, refine(lines(text), all)); got != want {
+			t.Fatalf("refined they make %q, not %q", got, want)
 		}
 		if got := apply(text, changes(lines(text), lines([]byte(want)))); got != want {
 			t.Fatalf("changes make %q, not %q", got, want)

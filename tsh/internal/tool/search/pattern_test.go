@@ -63,7 +63,7 @@ func TestFindsWhatEachLineMatches(t *testing.T) {
 		text := rapid.StringMatching(`([abcdekKsSſé \nx]|AB|\r\n){0,60}`).Draw(t, "text")
 		m, err := compile(pattern, false, fold)
 		if err != nil {
-			t.Skip(err)
+			return // no expression; those that are refused have tests of their own
 		}
 		flags := ""
 		if fold {

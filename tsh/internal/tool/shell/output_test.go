@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -12,10 +13,12 @@ import (
 
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/errdefs"
+	"cortexfs.org/libctx/wire"
 	"cortexfs.org/tsh/internal/tool"
 	"cortexfs.org/tsh/internal/tool/fs"
 	"cortexfs.org/tsh/internal/tool/spill"
 	. "cortexfs.org/tsh/internal/tool/tooltest"
+	"pgregory.net/rapid"
 )
 
 func TestBash(t *testing.T) {
@@ -106,6 +109,27 @@ func TestLongOutputIsKept(t *testing.T) {
 	if err != nil || len(entries) != 3 {
 		t.Errorf("%d files, %v", len(entries), err)
 	}
+}
+
+// Whatever pieces bytes come in, the text is the same.
+func TestCleanerPieces(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		all := rapid.SliceOfN(rapid.SampledFrom([]byte("a\n\x00\xff\xe2\x82\xac\xf0\x9f")), 0, 30).Draw(t, "bytes")
+		var b strings.Builder
+		c := &cleaner{w: &b}
+		for rest := all; len(rest) > 0; {
+			n := rapid.IntRange(1, len(rest)).Draw(t, "piece")
+			c.Write(rest[:n])
+			rest = rest[n:]
+		}
+		c.flush()
+		// How many marks stand for a run of bytes that are no text may depend on the
+		// pieces; nothing else may.
+		squeeze := regexp.MustCompile("\ufffd+")
+		if got, want := squeeze.ReplaceAllString(b.String(), "\ufffd"), squeeze.ReplaceAllString(wire.Clean(all), "\ufffd"); got != want {
+			t.Fatalf("%q becomes %q, not %q", all, got, want)
+		}
+	})
 }
 
 func TestProgressBar(t *testing.T) {

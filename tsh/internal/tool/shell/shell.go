@@ -96,15 +96,16 @@ func (conf Config) run(ctx context.Context, argv []string, asked *int64, out *to
 	kept := capture.New(room - 100) // the line between head and tail has room too
 	lines := capture.NewCondenser(kept)
 	all := spill.New(conf.Spill, libctx.MaxToolResult)
-	end, err := command(ctx, argv, conf.Environ, timeout, io.MultiWriter(all, lines))
+	text := &cleaner{w: io.MultiWriter(all, lines)}
+	end, err := command(ctx, argv, conf.Environ, timeout, text)
 	if err != nil {
 		all.Finish(false)
 		return err
 	}
+	text.flush()
 	lines.Flush()
-	// Marks for what is not text are longer than what they stand for.
-	text, cut := wire.Clip(kept.Text(), room)
-	out.WriteString(text)
+	shown, cut := wire.Clip(kept.Text(), room) // a character cut in two may be a little longer
+	out.WriteString(shown)
 	if cut = cut || kept.Truncated(); cut {
 		out.Truncated()
 	}

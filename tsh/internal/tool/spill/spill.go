@@ -4,6 +4,7 @@
 package spill
 
 import (
+	"bytes"
 	"crypto/rand"
 	"errors"
 	"io/fs"
@@ -15,7 +16,6 @@ import (
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/atomicfile"
 	"cortexfs.org/libctx/errdefs"
-	"cortexfs.org/libctx/wire"
 	"cortexfs.org/tsh/internal/tool/object"
 	"golang.org/x/sys/unix"
 )
@@ -27,14 +27,13 @@ type Place struct {
 	Run  string // begin of the files' names; may be empty
 }
 
-// Output takes one output of any length. What it keeps is valid text, so that
-// fs.read shows it: bytes that are not become marks. Writing never fails; what
-// went wrong is told by Finish. It is for one goroutine.
+// Output takes one output of any length, which is valid text, so that fs.read
+// shows it. Writing never fails; what went wrong is told by Finish. It is for one
+// goroutine.
 type Output struct {
 	place Place
 	small int
 
-	rest  []byte // begin of a character
 	text  []byte // what is not in a file yet
 	dir   *atomicfile.Dir
 	file  *os.File
@@ -50,30 +49,23 @@ type Output struct {
 // ones in memory until it is known whether they are wanted.
 func New(place Place, small int) *Output { return &Output{place: place, small: small} }
 
-// Write takes everything.
+// Write takes everything; a piece ends between characters.
 func (o *Output) Write(p []byte) (int, error) {
-	if o.place.Home == "" {
-		return len(p), nil
+	if o.place.Home != "" && len(p) > 0 {
+		o.take(p)
 	}
-	o.rest = append(o.rest, p...)
-	whole := object.Boundary(o.rest)
-	o.take(wire.Clean(o.rest[:whole]))
-	o.rest = append(o.rest[:0], o.rest[whole:]...)
 	return len(p), nil
 }
 
-func (o *Output) take(text string) {
-	if text == "" {
-		return
-	}
+func (o *Output) take(text []byte) {
 	o.seen += int64(len(text))
-	o.lines += int64(strings.Count(text, "\n"))
+	o.lines += int64(bytes.Count(text, []byte("\n")))
 	o.open = text[len(text)-1] != '\n'
 	if o.err != nil {
 		return
 	}
 	if room := libctx.MaxSpillFile - o.kept; int64(len(text)) > room {
-		text = text[:object.Boundary([]byte(text[:room]))]
+		text = text[:object.Boundary(text[:room])]
 	}
 	o.kept += int64(len(text))
 	if o.file == nil {
@@ -83,7 +75,7 @@ func (o *Output) take(text string) {
 		o.create()
 		return
 	}
-	if _, err := o.file.WriteString(text); err != nil {
+	if _, err := o.file.Write(text); err != nil {
 		o.fail(err)
 	}
 }
@@ -138,7 +130,6 @@ func (o *Output) Finish(wanted bool) (k Kept, ok bool, err error) {
 	if o.place.Home == "" {
 		return Kept{}, false, nil
 	}
-	o.take(wire.Clean(o.rest))
 	if wanted && o.file == nil && o.err == nil {
 		o.create()
 	}
