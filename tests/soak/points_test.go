@@ -98,6 +98,29 @@ func dieAt(t *testing.T, a *arena, c *client, agent, point string) {
 	d.stop(syscall.SIGTERM)
 }
 
+// TestTrial: that no sandbox could be started once is not said for ever.
+func TestTrial(t *testing.T) {
+	a := newArena(t, newTally(), 1, 1)
+	d := startDaemon(t, a.w, a.tally, func() string { return "sandbox.trial=eio:1:1" }, "agent", "a0")
+	defer d.stop(syscall.SIGTERM)
+	a.w.AwaitExists(a.w.Root + "/agent/a0.sock")
+	for end := time.Now().Add(patience); ; wait(10 * time.Millisecond) {
+		c := a.w.Dial("a0")
+		f := c.Ask(`{"op":"ping"}`, "")[0]
+		c.Close()
+		a.tally.count(f.Type() + f.Str("code"))
+		if f.Type() == "pong" {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal(world.JSON(f))
+		}
+	}
+	if a.tally.of("errorECONNREFUSED") == 0 {
+		t.Errorf("the trial did not fail:\n%s", a.tally)
+	}
+}
+
 // dieStarting lets the activator die around the start of a server.
 func dieStarting(t *testing.T, a *arena, agent, point string) {
 	w := newWorld(t)

@@ -93,19 +93,16 @@ func Agent(ctx context.Context, name string, o Options) error {
 	}
 
 	ctxtool := config.Program("ctxtool")
-	launcher, fatal := sandboxrun.New(sandboxrun.Config{Entry: ctxtool, Log: logger})
-	if fatal == nil {
-		defer launcher.Close()
-	} else {
-		logger.Error("no sandbox", "why", fatal.Error())
-	}
 	work := &host.Host{
 		Tools: &toolrun.Runner{
-			Layout: layout, Agent: agent, Launcher: launcher, Ctxtool: ctxtool, Tsh: config.Program("tsh"),
+			Layout: layout, Agent: agent, Ctxtool: ctxtool, Tsh: config.Program("tsh"),
 			Programs: config.Programs(),
 		},
-		Launcher: launcher, Log: logger,
+		Log: logger,
 	}
+	boxes := &sandboxes{cfg: sandboxrun.Config{Entry: ctxtool, Log: logger}, work: work, log: logger}
+	defer boxes.close()
+	_ = boxes.ready() // a failure is logged, and every request gets it until it has passed
 	hub := run.New(run.Config{
 		Agent: agent, Worker: work, Log: logger,
 		Place: session.Place{Layout: layout, Agent: agent, Owner: owner},
@@ -115,8 +112,8 @@ func Agent(ctx context.Context, name string, o Options) error {
 	return server.New(server.Config{
 		Agent: agent, Owner: owner.UID, Hub: hub, Listener: listener, Idle: o.Idle, Log: logger,
 		Check: func() error {
-			if fatal != nil {
-				return fatal
+			if err := boxes.ready(); err != nil {
+				return err
 			}
 			return work.Check()
 		},

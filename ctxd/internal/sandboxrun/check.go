@@ -12,6 +12,7 @@ import (
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/asuser"
 	"cortexfs.org/libctx/errdefs"
+	"cortexfs.org/libctx/fault"
 	"cortexfs.org/libctx/sandbox"
 )
 
@@ -77,10 +78,13 @@ func checkEntry(path string) error {
 func (l *Launcher) try() error {
 	ctx, cancel := context.WithTimeout(context.Background(), libctx.SandboxStart)
 	defer cancel()
-	_, err := l.Run(ctx, sandbox.Spec{
-		Identity: asuser.Self(),
-		Argv:     []string{"/bin/sh", "-c", ":"},
-	}, Stdio{})
+	err := fault.Fail("sandbox.trial")
+	if err == nil {
+		_, err = l.Run(ctx, sandbox.Spec{
+			Identity: asuser.Self(),
+			Argv:     []string{"/bin/sh", "-c", ":"},
+		}, Stdio{})
+	}
 	if err == nil {
 		return nil
 	}
