@@ -257,6 +257,18 @@ func (a *arena) visit(t testing.TB, seed uint64) {
 		t.Fatal(err)
 	}
 	a.clients = append(a.clients, c)
+	for _, agent := range a.agents {
+		for end := time.Now().Add(patience); ; wait(5 * time.Millisecond) {
+			k, err := c.dial(agent)
+			if err == nil {
+				k.Close()
+				break
+			}
+			if time.Now().After(end) {
+				t.Fatalf("agent %s: %v", agent, err)
+			}
+		}
+	}
 	plain := func() manner { return manner{name: "plain"} }
 	for _, agent := range a.agents {
 		dirs, _ := filepath.Glob(filepath.Dir(a.w.Session(agent, "x")) + "/*/messages.jsonl")

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"cortexfs.org/libctx/procid"
 	"cortexfs.org/tests/internal/world"
 	"golang.org/x/sys/unix"
 )
@@ -124,11 +125,22 @@ func serves(w *world.World, pid int) string {
 		return ""
 	}
 	line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-	words := strings.Split(strings.TrimSuffix(string(line), "\x00"), "\x00")
-	if len(words) < 3 || words[0] != w.Bin+"/ctxd" || !bytes.Contains(line, []byte("\x00agent\x00")) {
+	isServer := func(line []byte) bool {
+		return bytes.HasPrefix(line, []byte(w.Bin+"/ctxd\x00")) && bytes.Contains(line, []byte("\x00agent\x00"))
+	}
+	if !isServer(line) {
 		return ""
 	}
-	return words[len(words)-1]
+	// A child that has not executed its program yet still looks like its parent.
+	parent, err := procid.Parent(pid)
+	if err != nil {
+		return ""
+	}
+	if line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", parent)); isServer(line) {
+		return ""
+	}
+	words := bytes.Split(bytes.TrimSuffix(line, []byte{0}), []byte{0})
+	return string(words[len(words)-1])
 }
 
 // killServer kills the process that serves an agent, if there is one.

@@ -89,7 +89,6 @@ func TestSoak(t *testing.T) {
 	serve.stop(syscall.SIGKILL)
 	wild.w.AwaitGone("killed daemons", wild.w.Processes)
 	serve = startDaemon(t, wild.w, wild.tally, func() string { return "" }, "serve")
-	wild.w.AwaitExists(wild.w.Root + "/agent/a0.sock")
 	wild.visit(t, s)
 	calm.visit(t, s+1)
 	open := leftOpen(t, wild, calm)
