@@ -3,6 +3,7 @@ package view
 import (
 	"errors"
 	"io/fs"
+	"path"
 	"slices"
 
 	"cortexfs.org/libctx"
@@ -73,6 +74,17 @@ func loadControls(l paths.Layout, name libctx.Agent) (*controls, error) {
 		return nil, errdefs.New(errdefs.IO, "%s: %w", c.dir, err)
 	}
 	c.owner = st.Uid
+	// Whoever can write the directories above can exchange one agent's controls
+	// for another's.
+	for _, above := range []string{".", "agent"} {
+		var st unix.Stat_t
+		if st, err = root.Lstat(above); err != nil {
+			return nil, errdefs.New(errdefs.KindOf(err), "%s: %w", above, bare(err))
+		}
+		if err := trusted(path.Join(l.Root, above), &st, c.owner); err != nil {
+			return nil, err
+		}
+	}
 	id, err := readerOf(l, c.dir, &st)
 	if err != nil {
 		return nil, err
@@ -166,6 +178,13 @@ func set[T any](c *controls, file string, to *T, parse func([]byte) (T, error)) 
 	return nil
 }
 
+// check holds a control that is not used here to its grammar all the same: an
+// agent is refused for any file that does not parse.
+func (c *controls) check(file string) error {
+	var none struct{}
+	return set(c, file, &none, func(text []byte) (struct{}, error) { return none, control.CheckAgent(file, text) })
+}
+
 // agent makes the agent out of the texts.
 func (c *controls) agent(l paths.Layout, name libctx.Agent) (*Agent, error) {
 	who, err := c.principal(l)
@@ -195,6 +214,7 @@ func (c *controls) agent(l paths.Layout, name libctx.Agent) (*Agent, error) {
 		set(c, "effects", &a.Effects, control.ParseEffects),
 		set(c, "parent", &parent, control.ParseParent),
 		set(c, "life", &a.Life, control.ParseLife),
+		c.check("window"), c.check("effort"),
 	); err != nil {
 		return nil, first(err)
 	}

@@ -98,7 +98,17 @@ func (a *Agent) within(root *atomicfile.Dir, inside string, fn func(*atomicfile.
 // load opens and reads the tool in one directory.
 func (a *Agent) load(root *atomicfile.Dir, dir string, name libctx.Tool) *Tool {
 	t := &Tool{Tool: admit.Tool{Name: name, Path: dir + "/" + string(name)}, text: map[string][]byte{}}
-	err := a.within(root, dir, func(d *atomicfile.Dir) error { return t.read(d, a.Owner.UID) })
+	err := a.within(root, dir, func(d *atomicfile.Dir) error {
+		var st unix.Stat_t
+		if err := unix.Fstat(d.FD(), &st); err != nil {
+			return err
+		}
+		// Who can write the directory can exchange its tools for one another.
+		if err := trusted(dir, &st, a.Owner.UID); err != nil {
+			return err
+		}
+		return t.read(d, a.Owner.UID)
+	})
 	if err == nil {
 		t.Kind = admit.Regular
 		return t

@@ -232,8 +232,9 @@ func TestRefusedFiles(t *testing.T) {
 			os.Symlink(w.Dir+"/policy", control+"/policy")
 			return "policy"
 		},
-		"uid":  func() string { w.Write(control+"/uid", "4242\n"); return "uid" },
-		"root": func() string { w.Write(control+"/root", "/elsewhere\n"); return "root" },
+		"uid":    func() string { w.Write(control+"/uid", "4242\n"); return "uid" },
+		"window": func() string { w.Write(control+"/window", "0\n"); return "window" },
+		"root":   func() string { w.Write(control+"/root", "/elsewhere\n"); return "root" },
 		"dir": func() string {
 			os.Symlink(control+".moved", control+".moved")
 			unix.Renameat2(unix.AT_FDCWD, control, unix.AT_FDCWD, control+".moved", unix.RENAME_EXCHANGE)
@@ -268,6 +269,7 @@ func TestBadTools(t *testing.T) {
 	w := world.New(t)
 	dir := w.Root + "/tool/mine"
 	good := func() {
+		os.Chmod(w.Root+"/tool", 0o755)
 		os.RemoveAll(dir)
 		os.RemoveAll(dir + ".d")
 		os.WriteFile(dir, []byte("#!/bin/sh\necho ran\n"), 0o755)
@@ -283,6 +285,7 @@ func TestBadTools(t *testing.T) {
 	}{
 		"good":       {func() {}, ""},
 		"missing":    {func() { os.Remove(dir) }, "tool_not_found"},
+		"loose-dir":  {func() { os.Chmod(w.Root+"/tool", 0o777) }, "not_regular"},
 		"link":       {func() { os.Rename(dir, dir+"-real"); os.Symlink(dir+"-real", dir) }, "not_regular"},
 		"dangling":   {func() { os.Remove(dir); os.Symlink("/nowhere", dir) }, "not_regular"},
 		"directory":  {func() { os.Remove(dir); os.Mkdir(dir, 0o755) }, "not_regular"},
@@ -309,4 +312,43 @@ func TestBadTools(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestUnexecutableTools: a file that is admitted and can not be executed fails
+// its call with the reason; the run goes on.
+func TestUnexecutableTools(t *testing.T) {
+	w := world.New(t)
+	dir := w.Root + "/tool/mine"
+	write := func(text string) { os.WriteFile(dir, []byte(text), 0o755) }
+	write("#!/bin/sh\n")
+	os.Mkdir(dir+".d", 0o755)
+	os.WriteFile(dir+".d/effect", []byte("host_process\n"), 0o644)
+	w.Puppet("a", "mine")
+	w.MustCtx("agent", "send", "a", "say hello")
+	for name, text := range map[string]string{
+		"interpreter": "#!/nowhere/python\n", "no-shebang": "echo hello\n", "garbage": "\x7fELF garbage", "empty": "",
+	} {
+		write(text)
+		f := w.Dial("a").Ask(send("m-"+name, "un", w.Workspace, `call mine {"args":[]}`+"\n--\nobserve"), "done")
+		if got := world.Kinds(f); got != "start tool_call tool_policy tool_result message done" || world.Last(f).Str("status") != "ok" {
+			t.Fatalf("%s: %s", name, world.JSON(f))
+		}
+		if r := f[3]; r.Str("status") != "error" || !strings.Contains(r.Str("content"), "/ctx/tool/mine") || strings.Contains(r.Str("content"), w.Dir) {
+			t.Errorf("%s: %v", name, r)
+		}
+	}
+}
+
+// TestLooseTree: who can write the directories above an agent's controls could
+// exchange them.
+func TestLooseTree(t *testing.T) {
+	w := ready(t)
+	for _, dir := range []string{w.Root, w.Root + "/agent"} {
+		os.Chmod(dir, 0o777)
+		if f := w.Dial("a").Ask(`{"op":"ping"}`, "")[0]; f.Type() != "error" || f.Str("code") != "EACCES" || !strings.Contains(f.Str("message"), dir) {
+			t.Errorf("%s: %v", dir, f)
+		}
+		os.Chmod(dir, 0o755)
+	}
+	w.Dial("a").Ask(`{"op":"ping"}`, "pong")
 }

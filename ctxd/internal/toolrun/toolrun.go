@@ -186,7 +186,9 @@ func (a *Admitted) cli(ctx context.Context, spec sandbox.Spec) (Result, error) {
 	res := Result{Status: "ok", Content: out.Text(), Truncated: out.Truncated(), Duration: end.Duration}
 	if err != nil {
 		res.Status = "error"
-		res.Content = join(res.Content, why(ctx, err))
+		var said string
+		said, err = why(ctx, err)
+		res.Content = join(res.Content, said)
 		return res, err
 	}
 	res.ExitCode = &end.ExitCode
@@ -211,7 +213,7 @@ func (a *Admitted) json(ctx context.Context, spec sandbox.Spec) (Result, error) 
 		return res, nil
 	}
 	if err != nil {
-		res.Content = why(ctx, err)
+		res.Content, err = why(ctx, err)
 		return res, err
 	}
 	got, err := toolwire.Read(stdout.b, a.call.Run)
@@ -228,15 +230,19 @@ func (a *Admitted) json(ctx context.Context, spec sandbox.Spec) (Result, error) 
 	return res, nil
 }
 
-// why is what a model may know of a call that did not come to its own end.
-func why(ctx context.Context, err error) string {
-	if cause := context.Cause(ctx); cause != nil {
-		return cause.Error()
+// why is what a model may know of a call that did not come to its own end, and
+// what of it ends the run: not that the tool's file is none that can be
+// executed, which is the tool's own fault and names inside paths only.
+func why(ctx context.Context, err error) (string, error) {
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx).Error(), err
+	case errdefs.Is(err, errdefs.NotFound), errdefs.Is(err, errdefs.Denied), errdefs.Is(err, errdefs.Invalid):
+		return "the tool could not be started: " + strings.TrimPrefix(err.Error(), "sandbox: "), nil
+	case errdefs.Is(err, errdefs.Unavailable):
+		return "the tool could not be started", err
 	}
-	if errdefs.Is(err, errdefs.Unavailable) {
-		return "the tool could not be started"
-	}
-	return "the tool was stopped"
+	return "the tool was stopped", err
 }
 
 // join puts texts below one another, leaving out empty ones.
