@@ -89,7 +89,7 @@ func checkActivator(_ context.Context, from *caller.Caller) []Finding {
 	case activator.Own(from.Layout):
 		return good("activator", "ctxd serve does not run; ctx starts it when it is needed")
 	}
-	return []Finding{{"activator", warn, "ctxd serve does not run, and the tree is not yours", "its owner starts it: ctxd serve, or systemd"}}
+	return []Finding{{"activator", warn, "the tree is not yours: only its owner can see whether ctxd serve runs", "its owner starts it: ctxd serve, or systemd"}}
 }
 
 // Free space under which sessions are in danger, and under which that is worth
