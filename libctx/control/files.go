@@ -10,6 +10,7 @@ import (
 	"cortexfs.org/libctx/linefile"
 	"cortexfs.org/libctx/mount"
 	"cortexfs.org/libctx/policy"
+	"cortexfs.org/libctx/toolshell/settings"
 )
 
 // grammar reads the text of one file and writes it back in canonical form.
@@ -177,8 +178,8 @@ func CheckPath(path string, text []byte) error {
 		if _, err := libctx.ParseTool(name); err != nil {
 			return err
 		}
-		if name == "tsh" && file == TshConfigFile {
-			_, err := ParseTshConfig(text)
+		if name == "tsh" && file == settings.File {
+			_, err := settings.Parse(text)
 			return err
 		}
 		return CheckTool(file, text)

@@ -305,6 +305,7 @@ func TestCheckPath(t *testing.T) {
 		"/r/agent/coder.d/system.md":                       "hello",
 		"/r/tool/fs.read.d/effect":                         "workspace_read\n",
 		"/r/home/1000/tool/x.d/schema":                     "{}\n",
+		"/r/tool/tsh.d/config":                             "# few\nmax_loaded_tools=3\n",
 		"/r/home/1000/.tshrc":                              "# mine\n\nCTX_PATH=/ctx/tool:/ctx/home/1000/tool",
 		"/r/agent/coder.d/../coder.d/./prompt.template.md": "",
 	} {
@@ -321,6 +322,8 @@ func TestCheckPath(t *testing.T) {
 		"perm":                    "rwx\n",
 		"/":                       "",
 		"/h/.tshrc":               "PATH=/x\n",
+		"/r/tool/tsh.d/config":    "max_loaded_tools=0\n",
+		"/r/tool/other.d/config":  "max_loaded_tools=3\n",
 	} {
 		if err := CheckPath(path, []byte(text)); errdefs.KindOf(err) != errdefs.Invalid {
 			t.Errorf("%s: %v", path, err)

@@ -168,6 +168,9 @@ func (s Set) size() int {
 	return len(text)
 }
 
+// SetFile is the name of a set's file, in the directory context of its session.
+const SetFile = "tsh.json"
+
 // setVersion is the format of the file.
 const setVersion = 1
 

@@ -7,10 +7,10 @@ import (
 
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/builtin/about"
-	"cortexfs.org/libctx/control"
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/libctx/inert"
 	"cortexfs.org/libctx/toolshell/command"
+	"cortexfs.org/libctx/toolshell/settings"
 	"cortexfs.org/libctx/wire"
 )
 
@@ -50,7 +50,7 @@ type Shell struct {
 	Catalog Catalog
 	Store   Store
 	// Config is the settings in force; it is asked only when they matter.
-	Config func() (control.TshConfig, error)
+	Config func() (settings.Config, error)
 	// Topics are explanations for help beside those of the builtins and tools.
 	Topics map[string]string
 }

@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"cortexfs.org/libctx"
-	"cortexfs.org/libctx/control"
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/libctx/toolshell/command"
+	"cortexfs.org/libctx/toolshell/settings"
 )
 
 // shelf is a catalog of made-up tools.
@@ -41,7 +41,7 @@ var tools = shelf{
 func newShell() *Shell {
 	return &Shell{
 		Catalog: tools, Store: &Memory{}, Topics: Topics(),
-		Config: func() (control.TshConfig, error) { return control.TshConfig{MaxLoadedTools: 2}, nil },
+		Config: func() (settings.Config, error) { return settings.Config{MaxLoadedTools: 2}, nil },
 	}
 }
 
@@ -136,7 +136,7 @@ func TestRunWithout(t *testing.T) {
 		}
 	}
 	sh = newShell()
-	sh.Config = func() (control.TshConfig, error) { return control.ParseTshConfig([]byte("x=1\n")) }
+	sh.Config = func() (settings.Config, error) { return settings.Parse([]byte("x=1\n")) }
 	if o := sh.Run([]string{"load", "fs.read"}); o.Exit != 2 || !strings.Contains(o.Content(), "config: line 1") {
 		t.Errorf("%+v", o)
 	}

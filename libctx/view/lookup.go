@@ -13,6 +13,7 @@ import (
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/libctx/paths"
 	"cortexfs.org/libctx/policy"
+	"cortexfs.org/libctx/toolshell/settings"
 	"golang.org/x/sys/unix"
 )
 
@@ -128,7 +129,7 @@ func (a *Agent) load(root *atomicfile.Dir, dir string, name libctx.Tool) *Tool {
 // no concern of a view.
 func shown(tool libctx.Tool) func(file string) bool {
 	return func(file string) bool {
-		if file == control.TshConfigFile {
+		if file == settings.File {
 			return tool == admit.Shell
 		}
 		return file != "log" && file != "status" && known(toolFiles, file)

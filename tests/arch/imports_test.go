@@ -29,7 +29,7 @@ func TestModulesAreApart(t *testing.T) {
 // pure are packages that decide, format or parse, and touch nothing.
 var pure = []string{
 	"libctx/admit", "libctx/builtin", "libctx/control", "libctx/envelope", "libctx/errdefs", "libctx/mount", "libctx/policy",
-	"libctx/sandbox", "libctx/toolshell/command", "libctx/toolwire", "libctx/wire", "ctxd/internal/authz", "ctx/internal/render",
+	"libctx/sandbox", "libctx/toolshell/command", "libctx/toolshell/settings", "libctx/toolwire", "libctx/wire", "ctxd/internal/authz", "ctx/internal/render",
 }
 
 // impure are imports by which a package could touch something.

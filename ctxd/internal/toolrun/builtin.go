@@ -5,10 +5,10 @@ import (
 
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/admit"
-	"cortexfs.org/libctx/control"
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/libctx/paths"
 	"cortexfs.org/libctx/toolshell"
+	"cortexfs.org/libctx/toolshell/settings"
 	"cortexfs.org/libctx/view"
 	"cortexfs.org/libctx/wire"
 )
@@ -35,12 +35,12 @@ func (a *Admitted) builtin() Result {
 }
 
 // config is the settings of the shell, which stand beside its file.
-func (a *Admitted) config() (control.TshConfig, error) {
-	text, err := a.tool.Control(control.TshConfigFile)
+func (a *Admitted) config() (settings.Config, error) {
+	text, err := a.tool.Control(settings.File)
 	if err != nil {
-		return control.TshConfig{}, err
+		return settings.Config{}, err
 	}
-	c, err := control.ParseTshConfig(text)
+	c, err := settings.Parse(text)
 	if err != nil {
 		err = errdefs.New(errdefs.KindOf(err), "%s.d/%w", a.tool.Path, err)
 	}

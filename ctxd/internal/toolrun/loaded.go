@@ -10,11 +10,9 @@ import (
 	"cortexfs.org/libctx/view"
 )
 
-// Where a session keeps its loaded tools, relative to its directory.
-const (
-	loadedDir  = "context"
-	loadedFile = "tsh.json"
-)
+// loadedDir is where a session keeps its loaded tools, relative to its
+// directory.
+const loadedDir = "context"
 
 // store is what keeps the loaded tools of a session: memory, if it has no
 // directory, else a file.
@@ -59,7 +57,7 @@ type sessionStore struct {
 // Load implements toolshell.Store.
 func (f sessionStore) Load() (set toolshell.Set, err error) {
 	err = f.in(func(d *atomicfile.Dir) error {
-		text, err := d.ReadFile(loadedDir+"/"+loadedFile, libctx.MaxLoadedSet)
+		text, err := d.ReadFile(loadedDir+"/"+toolshell.SetFile, libctx.MaxLoadedSet)
 		switch {
 		case errdefs.Is(err, errdefs.NotFound), errdefs.Is(err, errdefs.TooBig):
 			return nil
@@ -84,7 +82,7 @@ func (f sessionStore) Save(set toolshell.Set) error {
 			return err
 		}
 		defer sub.Close()
-		return sub.ReplaceLazy(loadedFile, text, 0o600)
+		return sub.ReplaceLazy(toolshell.SetFile, text, 0o600)
 	})
 }
 

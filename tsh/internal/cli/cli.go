@@ -13,9 +13,9 @@ import (
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/libctx/inert"
+	"cortexfs.org/libctx/paths"
 	"cortexfs.org/libctx/toolshell"
 	"cortexfs.org/tsh/internal/config"
-	"cortexfs.org/tsh/internal/ctxpath"
 )
 
 // Streams are the standard streams of the program.
@@ -39,7 +39,7 @@ func Run(args []string, conf config.Shell, std Streams) int {
 // shell is one invocation.
 type shell struct {
 	conf   config.Shell
-	place  ctxpath.Place
+	layout paths.Layout
 	std    Streams
 	loaded toolshell.Store
 	exit   int
@@ -76,8 +76,10 @@ const flagsHelp = `tsh [--root DIR] BUILTIN | TOOL [WORD…]     one command; wi
 
 // open finds the tree.
 func (sh *shell) open(c *cli.Context) error {
-	var err error
-	sh.place, err = ctxpath.Find(sh.conf, c.String("root"))
+	env := sh.conf.Paths
+	env.Flag = c.String("root")
+	layout, err := paths.Find(env)
+	sh.layout = layout
 	return err
 }
 

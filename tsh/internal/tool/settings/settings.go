@@ -1,19 +1,20 @@
-// Package settings is the tool tsh.config: it shows the settings of the tool
-// shell, and changes them for a person who may write their file. An agent is
-// only shown them: nothing that steers an agent's tools can be changed from
+// Package settings is the tool tsh.config: it shows the settings of the tree's
+// tool shell, and changes them for a person who may write their file. An agent
+// is only shown them: nothing that steers an agent's tools can be changed from
 // inside its sandboxes.
 package settings
 
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/atomicfile"
-	"cortexfs.org/libctx/control"
 	"cortexfs.org/libctx/errdefs"
+	"cortexfs.org/libctx/paths"
+	"cortexfs.org/libctx/toolshell/settings"
 	"cortexfs.org/tsh/internal/config"
-	"cortexfs.org/tsh/internal/ctxpath"
 	"cortexfs.org/tsh/internal/tool"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -29,6 +30,12 @@ func Tsh(conf config.Shell) tool.Tool {
 	}
 }
 
+// change is a key that gets another value.
+type change struct {
+	key   string
+	value *int
+}
+
 func run(conf config.Shell, args jsontext.Value, out *tool.Output) error {
 	var a struct {
 		MaxLoadedTools *int `json:"max_loaded_tools"`
@@ -38,62 +45,45 @@ func run(conf config.Shell, args jsontext.Value, out *tool.Output) error {
 	if err := tool.Decode(args, &a); err != nil {
 		return err
 	}
-	place, err := ctxpath.Find(conf, "")
+	layout, err := paths.Find(conf.Paths)
 	if err != nil {
 		return err
 	}
-	now, dir, err := place.Settings()
-	if dir == "" && err == nil {
-		err = errdefs.New(errdefs.NotFound, "there is no tool tsh on CTX_PATH whose settings these would be")
+	dir, err := atomicfile.OpenDir(filepath.Join(layout.Tools(), "tsh.d"))
+	if err != nil {
+		return errdefs.New(errdefs.KindOf(err), "settings of tsh: %w", err)
+	}
+	defer dir.Close()
+	text, err := dir.ReadFile(settings.File, libctx.MaxControlFile)
+	if errdefs.Is(err, errdefs.NotFound) {
+		text, err = nil, nil
 	}
 	if err != nil {
-		return err
+		return errdefs.New(errdefs.KindOf(err), "settings of tsh: %w", err)
 	}
-	var changes []change
+	changed := false
 	for _, c := range []change{{"max_loaded_tools", a.MaxLoadedTools}, {"cache_capacity", a.CacheCapacity}, {"window_percent", a.WindowPercent}} {
-		if c.value != nil {
-			changes = append(changes, c)
+		switch {
+		case c.value == nil || err != nil:
+		case conf.Agent != "":
+			return errdefs.New(errdefs.Denied, "settings can not be changed from inside an agent").
+				WithHint("a person edits tool/tsh.d/%s of the tree, or runs ctxtool tsh.config", settings.File)
+		default:
+			text, err = settings.Change(text, c.key, *c.value)
+			changed = true
 		}
 	}
-	if len(changes) > 0 {
-		if now, err = write(conf, dir, changes); err != nil {
-			return err
-		}
+	var now settings.Config
+	if err == nil {
+		now, err = settings.Parse(text)
+	}
+	if err == nil && changed {
+		err = dir.Replace(settings.File, text, 0o644)
+	}
+	if err != nil {
+		return errdefs.New(errdefs.KindOf(err), "%s/%w", dir.Path(), err)
 	}
 	fmt.Fprintf(out, "%s", now.Text())
-	out.Notef("%s/%s", dir, control.TshConfigFile)
+	out.Notef("%s/%s", dir.Path(), settings.File)
 	return nil
-}
-
-// change is a key that gets another value.
-type change struct {
-	key   string
-	value *int
-}
-
-// write changes the file, with the rights of the process.
-func write(conf config.Shell, dir string, changes []change) (control.TshConfig, error) {
-	if conf.Agent != "" {
-		return control.TshConfig{}, errdefs.New(errdefs.Denied, "settings can not be changed from inside an agent").
-			WithHint("a person edits %s/%s, or runs ctxtool tsh.config", dir, control.TshConfigFile)
-	}
-	d, err := atomicfile.OpenDir(dir)
-	if err != nil {
-		return control.TshConfig{}, errdefs.New(errdefs.KindOf(err), "settings: %w", err)
-	}
-	defer d.Close()
-	text, err := ctxpath.Read(dir, control.TshConfigFile, libctx.MaxControlFile)
-	for i := 0; i < len(changes) && err == nil; i++ {
-		text, err = control.ChangeTshConfig(text, changes[i].key, *changes[i].value)
-	}
-	if err == nil && len(text) > libctx.MaxControlFile {
-		err = errdefs.New(errdefs.TooBig, "%s: is longer than %d bytes", control.TshConfigFile, libctx.MaxControlFile)
-	}
-	if err == nil {
-		err = d.Replace(control.TshConfigFile, text, 0o644)
-	}
-	if err != nil {
-		return control.TshConfig{}, errdefs.New(errdefs.KindOf(err), "settings: %w", err)
-	}
-	return control.ParseTshConfig(text)
 }

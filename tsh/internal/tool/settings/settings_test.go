@@ -25,9 +25,6 @@ func tree(t *testing.T) (config.Shell, string) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(root, "tool", "tsh"), []byte("x"), 0o755); err != nil {
-		t.Fatal(err)
-	}
 	return config.Shell{Paths: paths.Env{CTXRoot: root, Home: root, UID: 4711}}, filepath.Join(dir, "config")
 }
 
@@ -61,7 +58,7 @@ func TestShowAndChange(t *testing.T) {
 		}
 	}
 	before, _ := os.ReadFile(file)
-	for _, args := range []string{`{"max_loaded_tools":0}`, `{"max_loaded_tools":1025}`, `{"window_percent":101}`, `{"speed":1}`, `{"max_loaded_tools":null}`, `{"max_loaded_tools":"1"}`, `{"args":["3"]}`} {
+	for _, args := range []string{`{"max_loaded_tools":0}`, `{"max_loaded_tools":1025}`, `{"window_percent":101}`, `{"max_loaded_tools":9,"window_percent":101}`, `{"speed":1}`, `{"max_loaded_tools":null}`, `{"max_loaded_tools":"1"}`, `{"args":["3"]}`} {
 		if got, err := call(conf, args); !errdefs.Is(err, errdefs.Invalid) || got != "" {
 			t.Errorf("%s: %q, %v", args, got, err)
 		}
@@ -87,7 +84,7 @@ func TestShowAndChange(t *testing.T) {
 			t.Errorf("%s: %v", args, err)
 		}
 	}
-	if err := os.Remove(filepath.Join(filepath.Dir(filepath.Dir(file)), "tsh")); err != nil {
+	if err := os.RemoveAll(filepath.Dir(file)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := call(conf, `{}`); !errdefs.Is(err, errdefs.NotFound) {

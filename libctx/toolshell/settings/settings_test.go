@@ -1,16 +1,17 @@
-package control
+package settings
 
 import (
 	"errors"
 	"testing"
 
 	"cortexfs.org/libctx/errdefs"
+	"cortexfs.org/libctx/linefile"
 	"pgregory.net/rapid"
 )
 
-func TestParseTshConfig(t *testing.T) {
-	standard := DefaultTshConfig()
-	for text, want := range map[string]TshConfig{
+func TestParse(t *testing.T) {
+	standard := Default()
+	for text, want := range map[string]Config{
 		"":                              standard,
 		"\n# only remarks\n":            standard,
 		"max_loaded_tools=1\n":          {1, 32, 1},
@@ -21,7 +22,7 @@ func TestParseTshConfig(t *testing.T) {
 		string(standard.Text()):         standard,
 		"cache_capacity=1\n#max_load=0": {64, 1, 1},
 	} {
-		if got, err := ParseTshConfig([]byte(text)); err != nil || got != want {
+		if got, err := Parse([]byte(text)); err != nil || got != want {
 			t.Errorf("%q: %+v, %v", text, got, err)
 		}
 	}
@@ -43,32 +44,27 @@ func TestParseTshConfig(t *testing.T) {
 		"MAX_LOADED_TOOLS=1\n":                         1,
 		"window_percent=5\ncache_capacity=3\n=3\n#\n=": 3,
 	} {
-		var e *Error
-		_, err := ParseTshConfig([]byte(text))
+		var e *linefile.Error
+		_, err := Parse([]byte(text))
 		if !errors.As(err, &e) || e.Line != line || e.File != "config" || !errdefs.Is(err, errdefs.Invalid) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
-	for path, ok := range map[string]bool{"/r/tool/tsh.d/config": true, "/r/tool/other.d/config": false, "/r/home/7/tool/tsh.d/config": true} {
-		if err := CheckPath(path, []byte("max_loaded_tools=3\n")); (err == nil) != ok {
-			t.Errorf("%s: %v", path, err)
-		}
-	}
 }
 
-func TestTshConfigText(t *testing.T) {
+func TestText(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		c := TshConfig{
+		c := Config{
 			rapid.IntRange(1, 1024).Draw(t, "max"), rapid.IntRange(1, 1024).Draw(t, "cache"), rapid.IntRange(1, 100).Draw(t, "window"),
 		}
-		if got, err := ParseTshConfig(c.Text()); err != nil || got != c {
+		if got, err := Parse(c.Text()); err != nil || got != c {
 			t.Fatalf("%+v came back as %+v, %v", c, got, err)
 		}
 	})
 }
 
 // A change touches one line and nothing else.
-func TestChangeTshConfig(t *testing.T) {
+func TestChange(t *testing.T) {
 	for _, c := range []struct {
 		text  string
 		key   string
@@ -83,26 +79,26 @@ func TestChangeTshConfig(t *testing.T) {
 		{"", "speed", 1, ""},
 		{"speed=1\n", "max_loaded_tools", 1, ""},
 	} {
-		got, err := ChangeTshConfig([]byte(c.text), c.key, c.value)
+		got, err := Change([]byte(c.text), c.key, c.value)
 		if string(got) != c.want || (err != nil) != (c.want == "") {
 			t.Errorf("%q %s=%d: %q, %v", c.text, c.key, c.value, got, err)
 		}
 	}
 }
 
-func FuzzTshConfig(f *testing.F) {
+func FuzzParse(f *testing.F) {
 	for _, s := range []string{"", "max_loaded_tools=3\n", "# x\n\ncache_capacity=1", "window_percent=101\n", "a=b\n", "\xff", "=\n", "max_loaded_tools=1\nmax_loaded_tools=1\n"} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		c, err := ParseTshConfig(text)
+		c, err := Parse(text)
 		if err != nil {
-			if c != DefaultTshConfig() || !errdefs.Is(err, errdefs.Invalid) {
+			if c != Default() || !errdefs.Is(err, errdefs.Invalid) {
 				t.Fatalf("%+v, %v", c, err)
 			}
 			return
 		}
-		if again, err := ParseTshConfig(c.Text()); err != nil || again != c {
+		if again, err := Parse(c.Text()); err != nil || again != c {
 			t.Fatalf("%+v, %v", again, err)
 		}
 	})

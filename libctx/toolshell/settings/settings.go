@@ -1,4 +1,7 @@
-package control
+// Package settings is the file of settings of the tool shell, tool/tsh.d/config.
+// It is apart from package control so that ctxtool, which starts for every call,
+// links nothing more than this.
+package settings
 
 import (
 	"slices"
@@ -8,12 +11,12 @@ import (
 	"cortexfs.org/libctx/linefile"
 )
 
-// TshConfigFile is the name of the tool shell's settings, in the control
+// File is the name of the tool shell's settings, in the control
 // directory of the tool tsh.
-const TshConfigFile = "config"
+const File = "config"
 
-// TshConfig is the settings of the tool shell.
-type TshConfig struct {
+// Config is the settings of the tool shell.
+type Config struct {
 	// MaxLoadedTools is how many tools a session keeps loaded, pinned ones not
 	// counted.
 	MaxLoadedTools int
@@ -23,33 +26,33 @@ type TshConfig struct {
 	WindowPercent int // of CacheCapacity
 }
 
-// DefaultTshConfig is the settings without the file.
-func DefaultTshConfig() TshConfig {
-	return TshConfig{MaxLoadedTools: 64, CacheCapacity: 32, WindowPercent: 1}
+// Default is the settings without the file.
+func Default() Config {
+	return Config{MaxLoadedTools: 64, CacheCapacity: 32, WindowPercent: 1}
 }
 
 // tshKeys are the keys of the file in the order in which they are written.
 var tshKeys = []struct {
 	name string
 	max  int // least is 1
-	of   func(*TshConfig) *int
+	of   func(*Config) *int
 }{
-	{"max_loaded_tools", 1024, func(c *TshConfig) *int { return &c.MaxLoadedTools }},
-	{"cache_capacity", 1024, func(c *TshConfig) *int { return &c.CacheCapacity }},
-	{"window_percent", 100, func(c *TshConfig) *int { return &c.WindowPercent }},
+	{"max_loaded_tools", 1024, func(c *Config) *int { return &c.MaxLoadedTools }},
+	{"cache_capacity", 1024, func(c *Config) *int { return &c.CacheCapacity }},
+	{"window_percent", 100, func(c *Config) *int { return &c.WindowPercent }},
 }
 
-// ParseTshConfig reads the settings of the tool shell: KEY=VALUE lines, blank
+// Parse reads the settings of the tool shell: KEY=VALUE lines, blank
 // lines, and lines that begin with #. A key that is not there has its default. A
 // person edits this file, so its last LF may be missing.
-func ParseTshConfig(text []byte) (TshConfig, error) {
+func Parse(text []byte) (Config, error) {
 	if n := len(text); n > 0 && text[n-1] != '\n' {
 		text = append(slices.Clone(text), '\n')
 	}
-	c := DefaultTshConfig()
+	c := Default()
 	lines, err := linefile.Split(text)
 	if err != nil {
-		return DefaultTshConfig(), linefile.In(TshConfigFile, err)
+		return Default(), linefile.In(File, err)
 	}
 	seen := map[string]bool{}
 	for i, l := range lines {
@@ -57,14 +60,14 @@ func ParseTshConfig(text []byte) (TshConfig, error) {
 			continue
 		}
 		if err := c.set(l, seen); err != nil {
-			return DefaultTshConfig(), linefile.In(TshConfigFile, linefile.At(i+1, l, err))
+			return Default(), linefile.In(File, linefile.At(i+1, l, err))
 		}
 	}
 	return c, nil
 }
 
 // set takes one KEY=VALUE line.
-func (c *TshConfig) set(line string, seen map[string]bool) error {
+func (c *Config) set(line string, seen map[string]bool) error {
 	key, value, ok := strings.Cut(line, "=")
 	if !ok {
 		return linefile.Refuse(0, line, "is neither KEY=VALUE nor a # line")
@@ -91,10 +94,10 @@ func (c *TshConfig) set(line string, seen map[string]bool) error {
 	return linefile.Refuse(0, key, "is none of %s", strings.Join(names, " "))
 }
 
-// ChangeTshConfig gives a key of the settings' text another value: in the line it has, else
+// Change gives a key of the settings' text another value: in the line it has, else
 // in a new one at the end. Everything else stays. Errors are those of
-// ParseTshConfig about the new text.
-func ChangeTshConfig(text []byte, key string, value int) ([]byte, error) {
+// Parse about the new text.
+func Change(text []byte, key string, value int) ([]byte, error) {
 	var b strings.Builder
 	line, set := key+"="+strconv.Itoa(value)+"\n", false
 	for l := range strings.Lines(string(text)) {
@@ -107,14 +110,14 @@ func ChangeTshConfig(text []byte, key string, value int) ([]byte, error) {
 		b.WriteString(line)
 	}
 	changed := []byte(b.String())
-	if _, err := ParseTshConfig(changed); err != nil {
+	if _, err := Parse(changed); err != nil {
 		return nil, err
 	}
 	return changed, nil
 }
 
 // Text is the settings as a file, every key on a line.
-func (c TshConfig) Text() []byte {
+func (c Config) Text() []byte {
 	var b strings.Builder
 	for _, k := range tshKeys {
 		b.WriteString(k.name + "=" + strconv.Itoa(*k.of(&c)) + "\n")
