@@ -43,6 +43,7 @@ func BenchmarkSuite(b *testing.B) {
 	s.tools()
 	s.replays()
 	s.memory()
+	s.files()
 	fmt.Printf("\n%s %s/%s, %d CPUs, ctx %s\n\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), libctx.Version)
 	s.print(os.Stdout)
 	fmt.Println()

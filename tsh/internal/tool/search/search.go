@@ -46,7 +46,7 @@ func Search(limit time.Duration) tool.Tool {
 const defaultLimit = 100
 
 // maxBatch is the number of entries of a directory that are held at once.
-const maxBatch = 1 << 16
+const maxBatch = 1 << 18
 
 // search is one call.
 type search struct {
