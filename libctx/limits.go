@@ -77,6 +77,7 @@ const (
 	MaxDiff           = 16 << 10  // bytes of the diff that a changing file tool shows
 	MaxSpillFile      = 16 << 20  // bytes kept of one output that a result does not hold
 	MaxSpillBytes     = 64 << 20  // bytes of all such files of one session
+	MaxSpillAll       = 256 << 20 // bytes of all such files of one agent
 	MaxSpillFiles     = 32        // such files of one session
 	ToolTimeout       = 120 * time.Second
 	ToolTimeoutGrace  = 2 * time.Second   // that a json-mode tool gets beyond its timeout, to answer with what it has

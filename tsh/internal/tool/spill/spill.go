@@ -6,18 +6,14 @@ package spill
 import (
 	"bytes"
 	"crypto/rand"
-	"errors"
-	"io/fs"
 	"os"
 	"path"
-	"slices"
 	"strings"
 
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/atomicfile"
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/tsh/internal/tool/object"
-	"golang.org/x/sys/unix"
 )
 
 // Place says where outputs are kept. The zero value keeps none.
@@ -85,10 +81,10 @@ func (o *Output) create() {
 	home, err := atomicfile.OpenDir(o.place.Home)
 	if err == nil {
 		o.dir, err = home.MkdirAll(o.place.Dir, 0o700)
+		if err == nil {
+			err = room(home, o.place.Dir)
+		}
 		home.Close()
-	}
-	if err == nil {
-		err = room(o.dir)
 	}
 	if err == nil {
 		o.name = strings.ToLower(rand.Text()[:8]) + ".txt"
@@ -154,36 +150,4 @@ func (o *Output) Finish(wanted bool) (k Kept, ok bool, err error) {
 	return Kept{
 		Path: path.Join(o.place.Home, o.place.Dir, o.name), Bytes: o.kept, Lines: o.lines, All: o.seen,
 	}, true, nil
-}
-
-// room removes the oldest files until another one has room.
-func room(dir *atomicfile.Dir) error {
-	type old struct {
-		name string
-		size int64
-		when unix.Timespec
-	}
-	entries, err := dir.ReadDir(".")
-	if err != nil {
-		return err
-	}
-	var files []old
-	total := int64(0)
-	for _, e := range entries {
-		if st, err := dir.Lstat(e.Name()); err == nil && st.Mode&unix.S_IFMT == unix.S_IFREG {
-			files = append(files, old{e.Name(), st.Size, st.Mtim})
-			total += st.Size
-		}
-	}
-	slices.SortFunc(files, func(a, b old) int {
-		return int(min(max(a.when.Nano()-b.when.Nano(), -1), 1))
-	})
-	for len(files) > 0 && (len(files) >= libctx.MaxSpillFiles || total > libctx.MaxSpillBytes-libctx.MaxSpillFile) {
-		if err := dir.Remove(files[0].name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		total -= files[0].size
-		files = files[1:]
-	}
-	return nil
 }

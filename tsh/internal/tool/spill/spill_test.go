@@ -126,6 +126,31 @@ func TestBounds(t *testing.T) {
 	}
 }
 
+// All sessions of an agent have one bound too.
+func TestBoundOfAllSessions(t *testing.T) {
+	home := t.TempDir()
+	for i := range 20 {
+		dir := filepath.Join(home, "cache/spill", fmt.Sprint(i))
+		tooltest.Must(t, os.MkdirAll(dir, 0o700))
+		tooltest.Must(t, os.WriteFile(dir+"/f", nil, 0o600))
+		tooltest.Must(t, os.Truncate(dir+"/f", libctx.MaxSpillFile)) // sparse
+		when := time.Unix(int64(1000+i), 0)
+		tooltest.Must(t, os.Chtimes(dir+"/f", when, when))
+	}
+	o := New(Place{Home: home, Dir: "cache/spill/new"}, 0)
+	o.Write([]byte("text"))
+	if _, ok, err := o.Finish(true); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	left, err := filepath.Glob(home + "/cache/spill/*/f")
+	if err != nil || len(left) != libctx.MaxSpillAll/libctx.MaxSpillFile-1 {
+		t.Errorf("%d files, %v", len(left), err)
+	}
+	if _, err := os.Stat(home + "/cache/spill/19/f"); err != nil {
+		t.Error("the newest is gone")
+	}
+}
+
 // A place that can not be written to is told, and nothing is followed there.
 func TestPlaceIsALink(t *testing.T) {
 	p := place(t)
