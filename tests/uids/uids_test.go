@@ -201,6 +201,10 @@ func TestSystem(t *testing.T) {
 				t.Errorf("%s: %v, of %d:%d", path, err, st.Uid, st.Gid)
 			}
 		}
+		u.MustCtx("agent", "tsh", name, "--", "load", "fs.read")
+		if _, err := os.Stat(u.Session(name, "default") + "/context/tsh.json"); err != nil {
+			t.Error(err)
+		}
 		private(t, u.Root+"/home/"+id, u.UID)
 		private(t, u.Layout.Socket(libctx.Agent(name)), u.UID)
 	}
@@ -268,6 +272,31 @@ func private(t *testing.T, path string, uid int) {
 	})
 	if n == 0 {
 		t.Errorf("%s is not there", path)
+	}
+}
+
+// TestLoadedToolsOfALink: where a user put a link in the place of what a session
+// keeps, root's daemon writes nothing behind it.
+func TestLoadedToolsOfALink(t *testing.T) {
+	root, a, _ := system(t)
+	secret := filepath.Join(root.Dir, "secret")
+	root.Mkdir(secret, 0o777)
+	a.MustCtx("agent", "tsh", "alice", "--", "tools")
+	context := a.Session("alice", "default") + "/context"
+	if err := os.RemoveAll(context); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(secret, context); err != nil {
+		t.Fatal(err)
+	}
+	if r := a.Ctx("agent", "tsh", "alice", "--", "load", "fs.read"); r.Code == 0 {
+		t.Errorf("loaded: %+v", r)
+	}
+	if entries, err := os.ReadDir(secret); err != nil || len(entries) > 0 {
+		t.Errorf("behind the link: %v, %v", entries, err)
+	}
+	if r := a.Ctx("agent", "tsh", "alice", "--", "fs.read", "README.md"); r.Code != 0 {
+		t.Errorf("a tool: %+v", r)
 	}
 }
 
