@@ -214,7 +214,7 @@ func (a *arena) again(c *client, m *message) {
 		c.judge("repeat", err)
 		return
 	}
-	if code := f.Str("code"); code != "EINVAL" && !excuses[code] {
+	if code := f.Str("code"); code != "EINVAL" && !excused(f) {
 		a.tally.wrong("%s: another message under the id %s got %s", c.name, m.id, line)
 	}
 }

@@ -201,7 +201,7 @@ func (c *client) exchange(m *message, how manner) (end, error) {
 			if f.Str("run") == "" {
 				out.code = f.Str("code")
 				c.tally.count("refused " + out.code)
-				if !excuses[out.code] {
+				if !excused(f) {
 					c.tally.wrong("%s: %s: %s", c.name, m.id, line)
 				}
 				return out, nil
@@ -222,8 +222,17 @@ func (c *client) exchange(m *message, how manner) (end, error) {
 	}
 }
 
-// excuses are answers that a storm explains.
-var excuses = map[string]bool{"EAGAIN": true, "ENOSPC": true, "EIO": true}
+// excused reports whether a storm explains an error: storage fails, the agent is
+// ending or owned by one that is, its servers are killed one after the other.
+func excused(f world.Frame) bool {
+	switch f.Str("code") {
+	case "EAGAIN", "ENOSPC", "EIO":
+		return true
+	case "ECONNREFUSED":
+		return strings.Contains(f.Str("message"), "its server does not start: signal: killed")
+	}
+	return false
+}
 
 // cancel asks for the end of a message and reports whether there is one.
 func (c *client) cancel(m *message) bool {
@@ -244,7 +253,7 @@ func (c *client) cancel(m *message) bool {
 	switch code := f.Str("code"); {
 	case f.Type() == "accepted", code == "EALREADY":
 		return true
-	case code == "ENOENT", excuses[code]:
+	case code == "ENOENT", excused(f):
 		return false
 	}
 	c.tally.wrong("%s: cancel: %s", c.name, line)
@@ -332,7 +341,7 @@ func (c *client) resume(agent, session string, limit int) error {
 		case f.Type() == "error" && f.Str("run") == "":
 			code := f.Str("code")
 			c.tally.count("resume " + code)
-			if !excuses[code] && !(code == "ENOENT" && after == "") {
+			if !excused(f) && !(code == "ENOENT" && after == "") {
 				c.tally.wrong("%s: resume of %s/%s after %q: %s", c.name, agent, session, q["after"], line)
 			}
 			return errors.New(code)

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -72,11 +73,12 @@ func (a *arena) await(t *testing.T, so func() bool, otherwise string) {
 func failing(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	a := newArena(t, newTally(), 1, 2)
-	sky := ""
-	d := startDaemon(t, a.w, a.tally, func() string { return fmt.Sprintf("%s,seed=%d", sky, random.Uint64()) }, "agent", "a0")
+	var sky atomic.Value
+	sky.Store("")
+	d := startDaemon(t, a.w, a.tally, func() string { return fmt.Sprintf("%s,seed=%d", sky.Load(), random.Uint64()) }, "agent", "a0")
 	turn := func(next string) func() {
 		return func() {
-			sky = next
+			sky.Store(next)
 			d.kill()
 		}
 	}

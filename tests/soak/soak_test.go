@@ -5,6 +5,7 @@
 package soak
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -20,7 +21,7 @@ import (
 )
 
 var (
-	howLong = flag.Duration("time", 6*time.Second, "how long the storm lasts")
+	howLong = flag.Duration("time", 4*time.Second, "how long the storm lasts")
 	seedOf  = flag.Uint64("seed", 0, "seed of the storm; 0: a random one")
 	keepDir = flag.String("keep", "", "directory for the files of a storm that failed")
 )
@@ -72,7 +73,7 @@ func TestSoak(t *testing.T) {
 	skies := rand.New(rand.NewPCG(s, 1))
 	serve := startDaemon(t, wild.w, wild.tally, func() string {
 		sky := weathers[skies.IntN(len(weathers))]
-		wild.tally.count("weather " + sky)
+		wild.tally.count("weather " + cmp.Or(sky, "fair"))
 		return fmt.Sprintf("%s,seed=%d,log=%s", sky, skies.Uint64(), log)
 	}, "serve")
 	agent := startDaemon(t, calm.w, calm.tally, func() string { return "" }, "agent", "a0")
@@ -121,12 +122,13 @@ func storm(wild, calm *arena, serve, agent *daemon, random *rand.Rand) memory {
 	var m memory
 	begun := time.Now()
 	gap := func() time.Duration { return time.Duration(100+random.IntN(500)) * time.Millisecond }
-	next, age := gap(), 20*time.Second
+	generation := max(20*time.Second, *howLong/30)
+	next, age := gap(), generation
 	for now := time.Duration(0); now < *howLong; now = time.Since(begun) {
 		wait(min(look, max(next-now, time.Millisecond)))
 		m.add(now, rss(agent.pid()))
 		if now > age {
-			age += 20 * time.Second
+			age += generation
 			wild.age.Add(1)
 			calm.age.Add(1)
 		}
