@@ -42,14 +42,15 @@ type candidate struct {
 	score  float64
 }
 
-// nearest are up to three lines that share most pairs of bytes with key, best
-// first, and at least half of them. White space around lines does not count.
+// nearest are up to three lines that have most of the pairs of bytes of key, and
+// at least half of them, best first; of equal ones those as long as key are
+// better. White space around lines does not count.
 func nearest(text []byte, key string) []candidate {
 	const most, least = 3, 0.5
 	if len(key) < 2 || len(key) > libctx.MaxLineShown {
 		return nil
 	}
-	pairs := make([]int16, 1<<16)
+	pairs := make([]int32, 1<<16)
 	for i := range len(key) - 1 {
 		pairs[pair(key, i)]++
 	}
@@ -58,13 +59,13 @@ func nearest(text []byte, key string) []candidate {
 	for line := range strings.Lines(string(text)) {
 		number++
 		trimmed := strings.TrimSpace(line)
-		// The share can not be large if the lengths are far apart.
-		if len(trimmed) < len(key)/3 || len(trimmed) > 3*len(key)+2 {
-			continue
+		if len(trimmed) < len(key)/2 {
+			continue // it can not have half of them
 		}
-		score := 1.0
-		if trimmed != key {
-			score = 0.99 * share(pairs, trimmed, len(key))
+		apart := 1 - float64(min(len(trimmed), len(key)))/float64(max(len(trimmed), len(key)))
+		score := float64(common(pairs, trimmed))/float64(len(key)-1) - apart/10
+		if trimmed == key {
+			score = 2
 		}
 		if score < least || len(best) == most && score <= best[most-1].score {
 			continue
@@ -78,20 +79,20 @@ func nearest(text []byte, key string) []candidate {
 
 func pair(s string, i int) int { return int(s[i])<<8 | int(s[i+1]) }
 
-// share is the number of pairs that line and key have in common, of all they
-// have. It leaves pairs as it was.
-func share(pairs []int16, line string, key int) float64 {
-	common := 0
+// common is the number of pairs that line and key have in common. It leaves pairs
+// as it was.
+func common(pairs []int32, line string) int {
+	both := 0
 	n := max(len(line)-1, 0)
 	for i := range n {
 		p := pair(line, i)
 		if pairs[p] > 0 {
-			common++
+			both++
 		}
 		pairs[p]--
 	}
 	for i := range n {
 		pairs[pair(line, i)]++
 	}
-	return 2 * float64(common) / float64(n+key-1)
+	return both
 }
