@@ -165,7 +165,7 @@ func TestReplaceRefuses(t *testing.T) {
 		{args("path", "aaa", "old", "aa", "new", "b"), errdefs.Invalid, []string{"2 times, on lines 1, 1"}},
 		{args("path", "f", "old", "return two", "new", "x"), errdefs.Invalid, []string{"does not occur", `line 2: "\treturn one"`, `line 6`}},
 		{args("path", "f", "old", "func alpha(){\n    return one", "new", "x"), errdefs.Invalid, []string{`line 1: "func alpha() {"`}},
-		{args("path", "f", "old", "beat", "new", "x"), errdefs.Invalid, []string{`most similar: line 5: "func beta() {"`}},
+		{args("path", "f", "old", "beta {", "new", "x"), errdefs.Invalid, []string{`most similar: line 5: "func beta() {"`}},
 		{args("path", "f", "old", "zzz qqq", "new", "x"), errdefs.Invalid, []string{"read the file"}},
 		{args("path", "empty", "old", "x", "new", "y"), errdefs.Invalid, []string{"does not occur"}},
 		{args("path", "none", "old", "x", "new", "y"), errdefs.NotFound, []string{"no such file", "fs.write"}},
