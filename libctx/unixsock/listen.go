@@ -162,6 +162,19 @@ func (l *Listener) Accept() (*net.UnixConn, peercred.Peer, error) {
 	}
 }
 
+// AcceptQueued takes a connection that waits already; with none it returns an
+// error soon.
+func (l *Listener) AcceptQueued() (*net.UnixConn, error) {
+	// A process that the socket was passed to may have made it blocking for
+	// everybody who holds it.
+	if raw, err := l.sock.SyscallConn(); err == nil {
+		raw.Control(func(fd uintptr) { unix.SetNonblock(int(fd), true) })
+	}
+	l.sock.SetDeadline(time.Now().Add(10 * time.Millisecond))
+	defer l.Continue()
+	return l.sock.AcceptUnix()
+}
+
 // File is a duplicate of the listening descriptor, for a child that inherits
 // it; the caller closes it.
 func (l *Listener) File() (*os.File, error) { return l.sock.File() }

@@ -164,7 +164,7 @@ func TestEnvironment(t *testing.T) {
 	if strings.Contains(out, "hunter2") || strings.Contains(out, "XDG_RUNTIME_DIR") || strings.Contains(out, w.Dir) {
 		t.Errorf("the daemon's environment or paths are visible inside:\n%s", out)
 	}
-	if !strings.Contains(out, "CTX_TOOL_MODE=json") {
+	if !strings.Contains(out, "CTX_AGENT=a") {
 		t.Errorf("the probe saw nothing: %q", out)
 	}
 }
@@ -351,4 +351,21 @@ func TestLooseTree(t *testing.T) {
 		os.Chmod(dir, 0o755)
 	}
 	w.Dial("a").Ask(`{"op":"ping"}`, "pong")
+}
+
+// TestServerThatCanNotStart: a client hears why, and does not wait for a server
+// that never comes.
+func TestServerThatCanNotStart(t *testing.T) {
+	w := ready(t)
+	w.MustCtx("agent", "stop", "a")
+	was, err := os.Stat(w.Layout.Runtime)
+	if err != nil {
+		t.Fatal(err)
+	}
+	os.Chmod(w.Layout.Runtime, 0o777)
+	defer os.Chmod(w.Layout.Runtime, was.Mode().Perm())
+	r := w.Ctx("agent", "send", "a", "say no")
+	if r.Code != 13 || !strings.Contains(r.Err, w.Layout.Runtime) || !strings.Contains(r.Err, "wider") {
+		t.Errorf("exit %d: %s", r.Code, r.Err)
+	}
 }

@@ -133,7 +133,7 @@ func prepare(from *caller.Caller, in *ucli.Context) error {
 	from.Color = from.Color && !in.Bool("no-color")
 	env := from.Config.Paths
 	env.Flag = in.String("root")
-	if env.Flag == "" && in.Bool("system") {
+	if env.Flag == "" && env.CTXRoot == "" && in.Bool("system") {
 		env.Flag = paths.SystemRoot
 	}
 	var err error

@@ -2,6 +2,8 @@ package activate
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"os"
 	"syscall"
 	"time"
@@ -11,6 +13,7 @@ import (
 	"cortexfs.org/libctx/fault"
 	"cortexfs.org/libctx/log"
 	"cortexfs.org/libctx/unixsock"
+	"cortexfs.org/libctx/wire"
 	"golang.org/x/sys/unix"
 )
 
@@ -22,6 +25,10 @@ const (
 	healthy      = 2 * time.Second // a server that lived this long resets the wait
 )
 
+// hopeless is how many servers in a row may die before those who wait are told:
+// the first ones may have been killed by accident, and then the next one serves.
+const hopeless = 3
+
 // keeper holds one agent's socket.
 type keeper struct {
 	agent   libctx.Agent
@@ -29,6 +36,8 @@ type keeper struct {
 	starter *starter
 	log     *log.Logger
 	wait    time.Duration
+
+	failures int // servers that died young, one after the other
 }
 
 // run holds the socket until the context ends. It closes first when the first
@@ -72,10 +81,13 @@ func (k *keeper) run(ctx context.Context, first chan<- struct{}) {
 		began := time.Now()
 		err := k.serve(ctx, passed)
 		if err == nil || time.Since(began) > healthy {
-			k.wait = 0
+			k.wait, k.failures = 0, 0
 		}
 		if err != nil {
 			k.log.Warn("the agent's server ended", "why", err.Error())
+			if k.failures++; k.failures >= hopeless {
+				k.refuse(l, err)
+			}
 			if !k.backoff(ctx) {
 				return
 			}
@@ -121,6 +133,28 @@ func (k *keeper) serve(ctx context.Context, socket *os.File) error {
 		return errdefs.New(errdefs.Internal, "%s", st)
 	}
 	return nil
+}
+
+// refuse answers everybody who is queued now: no server comes for them.
+func (k *keeper) refuse(l *unixsock.Listener, why error) {
+	line, err := wire.MarshalFrame(&wire.Error{
+		Head: wire.Head{Type: "error"}, Code: errdefs.Unavailable,
+		Message: fmt.Sprintf("agent %s: its server does not start: %v; the log of ctxd serve says more", k.agent, why),
+	})
+	if err != nil {
+		return
+	}
+	for {
+		c, err := l.AcceptQueued()
+		if err != nil {
+			return
+		}
+		c.SetDeadline(time.Now().Add(firstBackoff))
+		c.Write(line)
+		c.CloseWrite()
+		io.Copy(io.Discard, c) // so that the client reads the answer and a clean end
+		c.Close()
+	}
 }
 
 // backoff waits, each time longer; false when the context ended.

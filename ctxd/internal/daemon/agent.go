@@ -73,7 +73,7 @@ func Agent(ctx context.Context, name string, o Options) error {
 	}
 	logger, layout, err := prepare(o)
 	if err != nil {
-		return err
+		return refuseAll(ctx, agent, passed, err)
 	}
 	logger = logger.With("agent", string(agent))
 	owner, refused := ownerOf(layout, agent)
@@ -85,6 +85,9 @@ func Agent(ctx context.Context, name string, o Options) error {
 		return err
 	}
 	defer listener.Close()
+	if err := makeHome(layout, owner); err != nil {
+		logger.Warn("home of the owner", "why", err.Error()) // what needs it says so
+	}
 	if o.Idle < 0 {
 		o.Idle = 0
 		if passed != nil {
@@ -118,6 +121,59 @@ func Agent(ctx context.Context, name string, o Options) error {
 			return work.Check()
 		},
 	}).Serve(ctx)
+}
+
+// refusal is how long a server that can only refuse waits for more clients.
+const refusal = time.Second
+
+// refuseAll is what an activated server does that can not serve: whoever is
+// queued is told why, instead of waiting for a server that never comes. The
+// error is returned too, for the activator's backoff.
+func refuseAll(ctx context.Context, agent libctx.Agent, passed *os.File, why error) error {
+	if passed == nil {
+		return why
+	}
+	listener, err := unixsock.Inherit(passed)
+	if err != nil {
+		return why
+	}
+	defer listener.Close()
+	logger := log.Discard()
+	_ = server.New(server.Config{
+		Agent: agent, Owner: asuser.Self().UID, Listener: listener, Idle: refusal, Log: logger,
+		Hub:   run.New(run.Config{Agent: agent, Log: logger}),
+		Check: func() error { return why },
+	}).Serve(ctx)
+	return why
+}
+
+// makeHome makes home/UID of an agent's owner where only root can: below a
+// directory that is root's. What the owner can make is made with the owner's
+// rights when it is needed.
+func makeHome(l paths.Layout, owner asuser.Identity) error {
+	if !l.System || owner.IsSelf() {
+		return nil
+	}
+	root, err := atomicfile.OpenDir(l.Root)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	homes, err := root.Sub("home")
+	if err != nil {
+		return err
+	}
+	defer homes.Close()
+	name := strconv.FormatUint(uint64(owner.UID), 10)
+	if _, err := homes.Lstat(name); !errdefs.Is(err, errdefs.NotFound) {
+		return err
+	}
+	home, err := homes.MkdirAll(name, 0o700)
+	if err != nil {
+		return err
+	}
+	defer home.Close()
+	return unix.Fchown(home.FD(), int(owner.UID), int(owner.GID))
 }
 
 // ownerOf is as whom the agent runs. While its files are refused nobody but the

@@ -149,7 +149,8 @@ func (r *Runner) mounts(a *view.Agent) (mount.Table, error) {
 		}
 		ws, err := workspace.Resolve(line.Source, a.Owner, protected, nil)
 		if err != nil {
-			return nil, errdefs.New(errdefs.KindOf(err), "mount %s: %w", line.Target, err)
+			why := strings.TrimPrefix(err.Error(), "workspace ")
+			return nil, errdefs.New(errdefs.KindOf(err), "mount %s: source %s", line.Target, why)
 		}
 		if protected == nil && ws.Dir != line.Source {
 			return nil, errdefs.New(errdefs.Invalid, "mount %s: a link leads to %s", line.Target, ws.Dir)

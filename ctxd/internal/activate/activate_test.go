@@ -1,0 +1,103 @@
+package activate
+
+import (
+	"bufio"
+	"context"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"cortexfs.org/libctx"
+	"cortexfs.org/libctx/errdefs"
+	"cortexfs.org/libctx/log"
+	"cortexfs.org/libctx/paths"
+	"cortexfs.org/libctx/unixsock"
+	"cortexfs.org/libctx/wire"
+)
+
+// serve runs an activator whose servers are the given command, for the one agent
+// a, and returns the agent's socket.
+func serve(t *testing.T, command ...string) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/tmp", "act")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	l := paths.Layout{Root: dir}
+	if err := os.MkdirAll(filepath.Join(dir, "agent/a.d"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	socket := filepath.Join(dir, "a.sock")
+	ctx, cancel := context.WithCancel(context.Background())
+	ended, ready := make(chan error, 1), make(chan struct{})
+	go func() {
+		ended <- Run(ctx, Config{
+			Layout: l, Log: log.Discard(), Ready: func() { close(ready) },
+			Bind: func(libctx.Agent) (*unixsock.Listener, error) {
+				return unixsock.Listen(socket, unixsock.Options{Perm: 0o600, UID: -1, GID: -1})
+			},
+			Command: func(libctx.Agent) []string { return command },
+		})
+	}()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	<-ready
+	return socket
+}
+
+// TestHopelessServer: a client of a server that dies whenever it is started is
+// told so; it does not wait for ever.
+func TestHopelessServer(t *testing.T) {
+	c, err := net.Dial("unix", serve(t, "/bin/false"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := c.Write([]byte(`{"op":"ping"}` + "\n")); err != nil {
+		t.Fatal(err)
+	}
+	c.SetReadDeadline(time.Now().Add(time.Minute))
+	line, err := bufio.NewReader(c).ReadBytes('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := wire.DecodeFrame(line)
+	if e, ok := f.(*wire.Error); err != nil || !ok || e.Code != errdefs.Unavailable {
+		t.Errorf("got %s (%v)", line, err)
+	}
+}
+
+// TestQueueOutlivesServers: connections wait in the kernel while servers end and
+// start; none is lost.
+func TestQueueOutlivesServers(t *testing.T) {
+	// Each server answers one connection and ends.
+	socket := serve(t, "/usr/bin/python3", "-c", `
+import socket
+s = socket.socket(fileno=3)
+s.setblocking(True)
+c, _ = s.accept()
+c.sendall(b"served\n")
+c.close()`)
+	var conns []net.Conn
+	for range 8 {
+		c, err := net.Dial("unix", socket)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		conns = append(conns, c)
+	}
+	for i, c := range conns {
+		c.SetReadDeadline(time.Now().Add(time.Minute))
+		if line, err := bufio.NewReader(c).ReadString('\n'); line != "served\n" {
+			t.Errorf("connection %d: %q %v", i, line, err)
+		}
+	}
+}
