@@ -57,9 +57,10 @@ soak: ## kill, fill and flood the suite for TIME, then check every ledger (docs/
 bench: ## measure beside the floors, about three minutes (docs/performance.md)
 	@cd tests && go test -run '^$$' -bench . -timeout 20m ./bench
 
-install: build ## copy the programs to DESTDIR/PREFIX/bin
-	install -d $(DESTDIR)$(PREFIX)/bin
+install: build ## copy programs and manual pages to DESTDIR/PREFIX
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1
 	install -m 755 $(addprefix bin/,$(PROGRAMS)) $(DESTDIR)$(PREFIX)/bin
+	install -m 644 docs/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1
 
 clean: ## remove what was built
 	rm -rf bin
