@@ -54,6 +54,15 @@ func (p Place) check(name libctx.Session) error {
 	return err
 }
 
+// Within runs fn with the owner's rights in the directory of a session, which is
+// there as soon as the session has a run. fn does not keep the Dir.
+func (p Place) Within(name libctx.Session, fn func(*atomicfile.Dir) error) error {
+	if err := p.check(name); err != nil {
+		return err
+	}
+	return p.in(p.rel(name), fn)
+}
+
 // in runs fn with the owner's rights in a directory given relative to the tree.
 func (p Place) in(rel string, fn func(*atomicfile.Dir) error) error {
 	return p.Owner.Do(func() error {

@@ -1,11 +1,10 @@
 package toolrun
 
 import (
-	"path/filepath"
-
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/atomicfile"
 	"cortexfs.org/libctx/errdefs"
+	"cortexfs.org/libctx/session"
 	"cortexfs.org/libctx/toolshell"
 	"cortexfs.org/libctx/view"
 )
@@ -86,28 +85,10 @@ func (f sessionStore) Save(set toolshell.Set) error {
 	})
 }
 
-// in runs fn in the session's directory, which is there as soon as the session
-// has a run.
+// in runs fn in the session's directory.
 func (f sessionStore) in(fn func(*atomicfile.Dir) error) error {
-	dir := filepath.Join(f.Layout.Sessions(f.agent.Owner.UID, f.Agent), string(f.session))
-	rel, err := filepath.Rel(f.Layout.Root, dir)
-	if err != nil {
-		return errdefs.New(errdefs.Internal, "%s: %w", dir, err)
-	}
-	err = f.agent.Owner.Do(func() error {
-		root, err := atomicfile.OpenDir(f.Layout.Root)
-		if err != nil {
-			return err
-		}
-		defer root.Close()
-		d, err := root.Sub(rel)
-		if err != nil {
-			return err
-		}
-		defer d.Close()
-		return fn(d)
-	})
-	if err != nil {
+	place := session.Place{Layout: f.Layout, Agent: f.Agent, Owner: f.agent.Owner}
+	if err := place.Within(f.session, fn); err != nil {
 		return errdefs.New(errdefs.KindOf(err), "loaded tools: %w", err)
 	}
 	return nil
