@@ -8,9 +8,11 @@ import (
 	"os/signal"
 	"syscall"
 
+	"cortexfs.org/libctx/sandbox"
 	"cortexfs.org/tsh/internal/config"
 	"cortexfs.org/tsh/internal/entry"
 	"cortexfs.org/tsh/internal/multicall"
+	"cortexfs.org/tsh/internal/toolfile"
 	"golang.org/x/sys/unix"
 )
 
@@ -20,13 +22,26 @@ func main() {
 	// executes another program is open again.
 	unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
 	if len(os.Args) > 1 && os.Args[1] == "entry" {
-		os.Exit(entry.Main(os.Args[2:]))
+		os.Exit(entry.Main(os.Args[2:], builtin))
 	}
+	os.Exit(tool(os.Args[1:]))
+}
+
+// builtin does a payload that is a file of a built-in tool in this process: to
+// execute it would start this program again, and nothing else.
+func builtin(argv []string) func() int {
+	if !toolfile.Own(argv[0], sandbox.InTools) {
+		return nil
+	}
+	return func() int { return tool(argv) }
+}
+
+func tool(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	os.Exit(multicall.Main(ctx, os.Args[1:], config.ForTool(), multicall.Streams{
+	return multicall.Main(ctx, args, config.ForTool(), multicall.Streams{
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr, InTerminal: isTerminal(0), OutTerminal: isTerminal(1),
-	}))
+	})
 }
 
 func isTerminal(fd int) bool {

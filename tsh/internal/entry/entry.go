@@ -11,6 +11,7 @@ package entry
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"strings"
 	"syscall"
@@ -31,13 +32,27 @@ const (
 // sandbox.Entry writes them. It returns only if the payload does not run, with
 // the exit code 126, or 127 if the payload is not there. The reason goes to the
 // report descriptor, and to standard error only if there is none.
-func Main(args []string) int {
+//
+// A payload that this program would be the interpreter of is not executed but
+// done by own, which says so by returning how: the same program would only start
+// again. Main then returns what that returns.
+func Main(args []string, own func(argv []string) (run func() int)) int {
 	e, err := sandbox.ParseEntry(args)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "ctxtool: "+err.Error())
 		return exitRefused
 	}
-	err = run(e)
+	err = admit(e)
+	if err == nil {
+		if run := own(e.Argv); run != nil {
+			os.Unsetenv("PWD") // bwrap's, as in environ
+			write(e.Report, sandbox.Handover)
+			unix.Close(e.Report)
+			unix.Close(e.Token)
+			return run()
+		}
+		err = execute(e)
+	}
 	write(e.Report, sandbox.Refusal(err))
 	if errdefs.Is(err, errdefs.NotFound) {
 		return exitNotFound
@@ -45,9 +60,9 @@ func Main(args []string) int {
 	return exitRefused
 }
 
-// run returns only with an error.
-func run(e sandbox.Entry) error {
-	if err := closeOthers(e.Token, e.Report); err != nil {
+// admit makes sure that the payload may run, and prepares its process.
+func admit(e sandbox.Entry) error {
+	if err := closeOthers(); err != nil {
 		return err
 	}
 	if err := limit(e.Limits); err != nil {
@@ -66,6 +81,11 @@ func run(e sandbox.Entry) error {
 	}
 	// The daemon's own mask is none of the payload's business.
 	unix.Umask(0o022)
+	return nil
+}
+
+// execute becomes the payload; it returns only with an error.
+func execute(e sandbox.Entry) error {
 	write(e.Report, sandbox.Handover)
 	err := syscall.Exec(e.Argv[0], e.Argv, environ())
 	kind := errdefs.KindOf(err)
@@ -86,22 +106,12 @@ func environ() []string {
 	return env
 }
 
-// closeOthers closes every descriptor from 3 up except the two, and sees to it
-// that these do not outlive the step.
-func closeOthers(token, report int) error {
-	low, high := min(token, report), max(token, report)
-	for _, r := range [][2]int{{3, low - 1}, {low + 1, high - 1}, {high + 1, 1<<31 - 1}} {
-		if r[0] > r[1] {
-			continue
-		}
-		if err := unix.CloseRange(uint(r[0]), uint(r[1]), 0); err != nil {
-			return errdefs.New(errdefs.Internal, "close descriptors: %w", err)
-		}
-	}
-	for _, fd := range []int{token, report} {
-		if _, err := unix.FcntlInt(uintptr(fd), unix.F_SETFD, unix.FD_CLOEXEC); err != nil {
-			return errdefs.New(errdefs.Internal, "descriptor %d: %w", fd, err)
-		}
+// closeOthers sees to it that no payload has a descriptor from 3 up, ours
+// included. They end with the execution of another program; this one goes on
+// with what its runtime needs.
+func closeOthers() error {
+	if err := unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC); err != nil {
+		return errdefs.New(errdefs.Internal, "close descriptors: %w", err)
 	}
 	return nil
 }

@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "entry" {
-		os.Exit(Main(os.Args[2:]))
+		os.Exit(Main(os.Args[2:], func([]string) func() int { return nil }))
 	}
 	os.Exit(m.Run())
 }

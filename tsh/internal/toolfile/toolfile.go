@@ -17,23 +17,42 @@ import (
 // be a regular file. Errors are errdefs.Invalid or the kind of the system's
 // errno.
 func Read(path string) (libctx.Tool, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
+	text, err := readAll(path)
 	if err != nil {
-		return "", errdefs.New(errdefs.KindOf(err), "tool file: %w", err)
-	}
-	defer f.Close()
-	if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
-		return "", errdefs.New(errdefs.Invalid, "tool file %q: is not a regular file", path)
-	}
-	text, err := io.ReadAll(io.LimitReader(f, libctx.MaxToolScript+1))
-	if err != nil {
-		return "", errdefs.New(errdefs.KindOf(err), "tool file: %w", err)
+		return "", err
 	}
 	name, err := Parse(text)
 	if err != nil {
 		return "", errdefs.New(errdefs.Invalid, "tool file %q: %w", path, err)
 	}
 	return name, nil
+}
+
+func readAll(path string) ([]byte, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
+	if err != nil {
+		return nil, errdefs.New(errdefs.KindOf(err), "tool file: %w", err)
+	}
+	defer f.Close()
+	if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
+		return nil, errdefs.New(errdefs.Invalid, "tool file %q: is not a regular file", path)
+	}
+	text, err := io.ReadAll(io.LimitReader(f, libctx.MaxToolScript+1))
+	if err != nil {
+		return nil, errdefs.New(errdefs.KindOf(err), "tool file: %w", err)
+	}
+	return text, nil
+}
+
+// Own reports whether the file at path is a two-line file whose interpreter is
+// exactly this one, and may be executed.
+func Own(path, interpreter string) bool {
+	text, err := readAll(path)
+	if err != nil || !bytes.HasPrefix(text, []byte("#!"+interpreter+"\n")) {
+		return false
+	}
+	_, err = Parse(text)
+	return err == nil && unix.Access(path, unix.X_OK) == nil
 }
 
 // Parse reads the text of a two-line file: a line that begins with #!, a line

@@ -73,3 +73,30 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+func TestOwn(t *testing.T) {
+	for name, c := range map[string]struct {
+		text string
+		mode os.FileMode
+		own  bool
+	}{
+		"ours":        {"#!/ctx/bin/ctxtool\nfs.read\n", 0o755, true},
+		"other":       {"#!/bin/sh\nfs.read\n", 0o755, false},
+		"prefix":      {"#!/ctx/bin/ctxtool2\nfs.read\n", 0o755, false},
+		"argument":    {"#!/ctx/bin/ctxtool -x\nfs.read\n", 0o755, false},
+		"more":        {"#!/ctx/bin/ctxtool\nfs.read\nmore\n", 0o755, false},
+		"program":     {"\x7fELF", 0o755, false},
+		"not allowed": {"#!/ctx/bin/ctxtool\nfs.read\n", 0o644, false},
+	} {
+		p := filepath.Join(t.TempDir(), "tool")
+		if err := os.WriteFile(p, []byte(c.text), c.mode); err != nil {
+			t.Fatal(err)
+		}
+		if got := Own(p, "/ctx/bin/ctxtool"); got != c.own {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+	if Own(filepath.Join(t.TempDir(), "missing"), "/ctx/bin/ctxtool") {
+		t.Error("a missing file is ours")
+	}
+}

@@ -9,7 +9,7 @@ import (
 
 func main() {
 	if len(os.Args) > 1 && os.Args[1] == "entry" {
-		os.Exit(entry.Main(os.Args[2:]))
+		os.Exit(entry.Main(os.Args[2:], func([]string) func() int { return nil }))
 	}
 	os.Exit(2)
 }
