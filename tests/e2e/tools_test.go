@@ -156,7 +156,7 @@ func TestStubbornTools(t *testing.T) {
 		`error: before\n\[timed out after 300ms and was killed, .*`,
 		`error: before\n\[timed out after 300ms and was killed, .*`,
 		`ok: 500\n\[exit 0, .*`,
-		`error: \x{2400}+.*bytes left out.*\[timed out after 300ms.*first \d+ of \d+ bytes: /home/agent/cache/spill/s/.*`,
+		`error: \x{2400}+.*bytes left out.*\[timed out after 300ms.*(first \d+ of|full output,) \d+ bytes.*: /home/agent/cache/spill/s/.*`,
 		`ok: 100%\n\[exit 0, .*carriage returns.*`,
 	)
 	w.AwaitGone("after the calls", w.Inside)
