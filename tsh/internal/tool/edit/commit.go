@@ -83,7 +83,12 @@ func (t *target) inherit(fd int) error {
 				object.Show(t.path), t.st.Uid, t.st.Gid)
 		}
 	}
-	if err := t.copyAttributes(fd); err != nil {
+	// A directory may give new files an access list; the old file's counts.
+	err := unix.Fremovexattr(fd, accessList)
+	if err == nil || errors.Is(err, unix.ENODATA) || errors.Is(err, unix.ENOTSUP) {
+		err = t.copyAttributes(fd)
+	}
+	if err != nil {
 		return t.failed("its access list or attributes can not be kept", err)
 	}
 	mode := t.st.Mode & 0o7777
@@ -95,6 +100,9 @@ func (t *target) inherit(fd int) error {
 	}
 	return nil
 }
+
+// accessList is the attribute that holds a file's POSIX access list.
+const accessList = "system.posix_acl_access"
 
 // copyAttributes copies the extended attributes that belong to users, and the
 // access control list.
@@ -112,7 +120,7 @@ func (t *target) copyAttributes(fd int) error {
 		return err
 	}
 	for name := range strings.SplitSeq(strings.TrimRight(string(names[:size]), "\x00"), "\x00") {
-		if name != "system.posix_acl_access" && !strings.HasPrefix(name, "user.") {
+		if name != accessList && !strings.HasPrefix(name, "user.") {
 			continue
 		}
 		value := make([]byte, 64<<10) // the most that the kernel lets one be

@@ -1,6 +1,7 @@
 package edit
 
 import (
+	"encoding/binary"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -256,6 +257,28 @@ func TestModeAndAttributesStay(t *testing.T) {
 		Must(t, unix.Chmod("f", 0o444))
 		_, err := Call(t, Write, args("path", "f", "content", "x"))
 		MustRefuse(t, err, errdefs.Denied, "mode 0444")
+	}
+}
+
+// TestDefaultAccessList: what a directory gives new files is not given to a file
+// that was there without it.
+func TestDefaultAccessList(t *testing.T) {
+	Place(t, map[string]string{"f": "old\n"})
+	list := binary.LittleEndian.AppendUint32(nil, 2)
+	for _, e := range [][3]uint32{{1, 7, 1<<32 - 1}, {2, 7, 60001}, {4, 5, 1<<32 - 1}, {16, 7, 1<<32 - 1}, {32, 5, 1<<32 - 1}} {
+		list = binary.LittleEndian.AppendUint16(list, uint16(e[0]))
+		list = binary.LittleEndian.AppendUint16(list, uint16(e[1]))
+		list = binary.LittleEndian.AppendUint32(list, e[2])
+	}
+	Must(t, os.Chmod("f", 0o640))
+	Must(t, unix.Setxattr(".", "system.posix_acl_default", list, 0))
+	_, err := Call(t, Write, args("path", "f", "content", "new\n"))
+	Must(t, err)
+	if _, err := unix.Getxattr("f", accessList, nil); err == nil {
+		t.Error("the file has an access list now")
+	}
+	if st, err := os.Stat("f"); err != nil || st.Mode().Perm() != 0o640 || read(t, "f") != "new\n" {
+		t.Errorf("%v %v", st.Mode(), err)
 	}
 }
 
