@@ -1,18 +1,20 @@
 package admit
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/asuser"
 	"cortexfs.org/libctx/control"
 	"cortexfs.org/libctx/mount"
 	"cortexfs.org/libctx/policy"
-	"github.com/go-json-experiment/json/jsontext"
-	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
 )
 
 // rules is a policy for tests.
@@ -415,6 +417,36 @@ func TestOutputsOfTheSession(t *testing.T) {
 			a.Perm = 7
 			if d := Decide(a, tl, call); d.Effect != c.want || !d.Allowed {
 				t.Errorf("%s of %q by session %q: %+v", c.class, c.path, c.session, d)
+			}
+		}
+	}
+}
+
+// TestRelativePathsStartInCwd: what a call names is judged from where it starts,
+// also through tsh, and also when it names nothing.
+func TestRelativePathsStartInCwd(t *testing.T) {
+	file := Tool{Name: "fs.read", Effect: "workspace_read"}
+	for _, c := range []struct{ cwd, args, want string }{
+		{"", `{"path":"a"}`, "workspace_read"},
+		{"/workspace", `{"path":"a"}`, "workspace_read"},
+		{"/workspace/sub", `{"path":"../a"}`, "workspace_read"},
+		{"/workspace/sub", `{"path":"../../a"}`, "host_read"},
+		{"/home/agent/cache/spill/other", `{"path":"x.txt"}`, "host_read"},
+		{"/home/agent", `{}`, "host_read"},
+		{"/home/agent", `{"path":"/workspace/a"}`, "workspace_read"},
+		{"/home/agent", `{"args":["x"]}`, "host_read"},
+		{"/workspace2", `{"path":"x"}`, "host_read"},
+	} {
+		call := Call{Name: "fs.read", Arguments: jsontext.Value(c.args), Direct: true, Cwd: c.cwd}
+		if got := Decide(Agent{}, file, call).Effect; string(got) != c.want {
+			t.Errorf("%s in %q: %s, want %s", c.args, c.cwd, got, c.want)
+		}
+		var form struct{ Args []string }
+		if json.Unmarshal([]byte(c.args), &form) == nil && len(form.Args) > 0 {
+			words, _ := json.Marshal(map[string]any{"args": append([]string{"fs.read"}, form.Args...)})
+			through := Call{Name: "tsh", Arguments: words, Direct: true, Cwd: c.cwd}
+			if got := Decide(Agent{}, file, through).Effect; string(got) != c.want {
+				t.Errorf("tsh %s in %q: %s, want %s", words, c.cwd, got, c.want)
 			}
 		}
 	}

@@ -49,7 +49,7 @@ func Route(c Call) (inner Call, via libctx.Tool, err error) {
 	if err != nil {
 		return c, "", errdefs.New(errdefs.Invalid, "%w", err)
 	}
-	return Call{Name: name, Arguments: bytes.TrimSuffix(line, []byte("\n")), Session: c.Session}, Shell, nil
+	return Call{Name: name, Arguments: bytes.TrimSuffix(line, []byte("\n")), Session: c.Session, Cwd: c.Cwd}, Shell, nil
 }
 
 // Builtin is the words of a call that is a builtin of the shell, nil for every

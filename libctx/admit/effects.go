@@ -38,18 +38,17 @@ func effectOf(t Tool, c Call) control.Effect {
 		return up
 	}
 	for _, p := range append(args.Args, args.Path) {
-		if leaves(p) && !(class == control.WorkspaceRead && ofSession(p, c.Session)) {
+		if leaves(p, c.Cwd) && !(class == control.WorkspaceRead && ofSession(p, c.Session)) {
 			return up
 		}
 	}
 	return class
 }
 
-// leaves reports whether an inside path can lead out of the workspace: it is
-// absolute and elsewhere, or climbs. Where a relative path starts is not known
-// here, so every climb counts. Tools take a path in double quotes for the one
-// inside.
-func leaves(p string) bool {
+// leaves reports whether an inside path leads out of the workspace, as it is
+// spelled: tools follow no links. A relative one starts in cwd, and so does one
+// that is left out. Tools take a path in double quotes for the one inside.
+func leaves(p, cwd string) bool {
 	if strings.HasPrefix(p, `"`) {
 		inner, err := strconv.Unquote(p)
 		if err != nil {
@@ -57,11 +56,13 @@ func leaves(p string) bool {
 		}
 		p = inner
 	}
-	if path.IsAbs(p) {
-		return !paths.Below(path.Clean(p), paths.InWorkspace)
+	if !path.IsAbs(p) {
+		if cwd == "" {
+			cwd = paths.InWorkspace
+		}
+		p = path.Join(cwd, p)
 	}
-	c := path.Clean(p)
-	return c == ".." || strings.HasPrefix(c, "../")
+	return !paths.Below(path.Clean(p), paths.InWorkspace)
 }
 
 // ofSession reports whether an inside path is one of the outputs kept for the

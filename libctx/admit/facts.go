@@ -73,4 +73,5 @@ type Call struct {
 	Arguments jsontext.Value // as they came, never re-encoded
 	Direct    bool           // false once the call was routed through tsh
 	Session   libctx.Session // whose outputs it may read as if they lay in the workspace; may be empty
+	Cwd       string         // inside directory where relative paths start; "" is the workspace
 }

@@ -190,6 +190,13 @@ func (r *Runner) CheckCwd(a *view.Agent, ws sandbox.Workspace, cwd string) error
 			if err != nil {
 				return errdefs.New(errdefs.KindOf(err), "cwd %s: %w", strconv.Quote(cwd), err)
 			}
+			// Calls are judged by where cwd says they start; a link would start
+			// them elsewhere. (The place itself may be reached by one.)
+			base, err1 := filepath.EvalSymlinks(p.host)
+			real, err2 := filepath.EvalSymlinks(host)
+			if err1 != nil || err2 != nil || real != filepath.Join(base, cwd[len(p.inside):]) {
+				return errdefs.New(errdefs.Invalid, "cwd %s leads through a link", strconv.Quote(cwd))
+			}
 			return nil
 		})
 	}

@@ -84,7 +84,7 @@ func (r *Runner) Admit(c Call) (*Admitted, *wire.ToolPolicy, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	asked := admit.Call{Name: c.Name, Arguments: c.Arguments, Direct: true, Session: c.Session}
+	asked := admit.Call{Name: c.Name, Arguments: c.Arguments, Direct: true, Session: c.Session, Cwd: c.Cwd}
 	inner, _, err := admit.Route(asked)
 	var facts admit.Tool
 	var tool *view.Tool
