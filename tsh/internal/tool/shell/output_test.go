@@ -31,6 +31,7 @@ func TestBash(t *testing.T) {
 		{map[string]any{"script": "set -o pipefail; a=(1 2); echo ${#a[@]}"}, "2\n", ""},
 		{map[string]any{"script": `echo "$#: $2"`, "args": []string{"a", "b c"}}, "2: b c\n", ""},
 		{map[string]any{"script": "exit 3"}, "", errdefs.IO},
+		{map[string]any{"script": "-x 2>/dev/null || echo a command, not an option"}, "a command, not an option\n", ""},
 		{map[string]any{"args": []string{"-c", `echo "$1"`, "bash", "two  words"}}, "two  words\n", ""},
 		{map[string]any{"args": []string{"file.sh", "x", "*"}}, "from file.sh with 2: *\n", ""},
 		{map[string]any{"args": []string{"--", "file.sh", "x", "--flag"}}, "from file.sh with 2: --flag\n", ""},

@@ -51,7 +51,7 @@ func Exec(conf Config) tool.Tool {
 			if a.Cmd == "" {
 				return errdefs.New(errdefs.Invalid, "arguments: cmd is missing or empty")
 			}
-			return conf.run(ctx, []string{sh, "-c", a.Cmd}, a.TimeoutMS, out)
+			return conf.run(ctx, []string{sh, "-c", "--", a.Cmd}, a.TimeoutMS, out)
 		},
 	}
 }
@@ -73,7 +73,7 @@ func Bash(conf Config) tool.Tool {
 			argv := append([]string{bash}, a.Args...)
 			switch {
 			case a.Script != "":
-				argv = append([]string{bash, "-c", a.Script, bash}, a.Args...)
+				argv = append([]string{bash, "-c", "--", a.Script, bash}, a.Args...)
 			case len(a.Args) == 0:
 				return errdefs.New(errdefs.Invalid, "arguments: neither script nor args says what to run")
 			}
