@@ -106,7 +106,7 @@ func History(from *caller.Caller, a libctx.Agent, named string, raw bool) error 
 	var damage error
 	for e, err := range r.Branch() {
 		if err != nil {
-			from.Warn("damage: " + err.Error())
+			from.Warn(notice(err))
 			damage = err
 			continue
 		}
@@ -133,7 +133,7 @@ func ledger(from *caller.Caller, r *session.Reader) error {
 		}
 		if line.Err != nil {
 			damage = line.Err
-			from.Warn("damage: " + line.Err.Error())
+			from.Warn(notice(line.Err))
 		}
 		if err := from.Line(append(line.Text, '\n')); err != nil {
 			return err
@@ -141,9 +141,22 @@ func ledger(from *caller.Caller, r *session.Reader) error {
 	}
 }
 
+// notice tells what can not be shown. What a newer version wrote is no damage.
+func notice(err error) string {
+	var unknown *session.UnknownTypeError
+	if errors.As(err, &unknown) {
+		return "not shown: " + err.Error()
+	}
+	return "damage: " + err.Error()
+}
+
 func damaged(err error) error {
 	if err == nil {
 		return nil
+	}
+	var unknown *session.UnknownTypeError
+	if errors.As(err, &unknown) {
+		return errdefs.New(errdefs.Unsupported, "the session was written by a newer version: %w", err)
 	}
 	return errdefs.New(errdefs.IO, "the session's ledger is damaged: %w", err)
 }

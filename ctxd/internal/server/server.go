@@ -163,7 +163,11 @@ func (s *Server) converse(ctx context.Context, a accept, busy bool) {
 		refusal = errdefs.New(errdefs.Busy, "the agent has too many connections or is ending; try again")
 	}
 	if refusal != nil {
-		s.cfg.Log.Warn("connection refused", "uid", a.peer.UID, "pid", a.peer.PID, "why", refusal.Error())
+		say := s.cfg.Log.Warn
+		if subject != authz.Stranger {
+			say = s.cfg.Log.Debug // a crowd of one's own is no news
+		}
+		say("connection refused", "uid", a.peer.UID, "pid", a.peer.PID, "why", refusal.Error())
 		c.refuse(refusal)
 		c.out.close()
 		a.conn.SetWriteDeadline(time.Now().Add(lastWords))
