@@ -159,7 +159,8 @@ func TestSignalGoesToTheGroup(t *testing.T) {
 }
 
 func TestCloseHangsUp(t *testing.T) {
-	p := start(t, "sh", "-c", "echo ready; sleep 100")
+	// Whoever runs the test may ignore SIGHUP (nohup does), which is inherited.
+	p := start(t, "env", "--default-signal=HUP", "sh", "-c", "echo ready; sleep 100")
 	out := &until{mark: "ready", reached: make(chan struct{})}
 	go func() { <-out.reached; p.Close() }()
 	if status, err := p.Run(out); err != nil || status != 128+int(syscall.SIGHUP) {
