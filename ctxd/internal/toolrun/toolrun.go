@@ -222,10 +222,16 @@ func (a *Admitted) json(ctx context.Context, spec sandbox.Spec) (Result, error) 
 		return res, nil
 	}
 	res.Content, res.Truncated, res.ExitCode = got.Text, got.Truncated, got.ExitCode
-	if got.Failed == nil {
-		res.Status = "ok"
-	} else {
+	switch {
+	case got.Failed != nil:
 		res.Content = join(got.Text, got.Failed.Message)
+	case end.ExitCode != 0:
+		// A command that a tool runs shares its sandbox. It may find the way to
+		// its output and kill it, but not both write for it and let it end well.
+		res.Content = join(got.Text, stderr.Text(), fmt.Sprintf("exit code %d", end.ExitCode))
+		res.ExitCode = &end.ExitCode
+	default:
+		res.Status = "ok"
 	}
 	return res, nil
 }
