@@ -265,7 +265,10 @@ os._exit(a.get("exit", 0))
 		start + message + ok, start + ok, start + message + message + ok,
 		start + strings.Replace(ok, "}", `,"exit_code":0}`, 1),
 	} {
-		if r := call(map[string]any{"out": out, "exit": 3}); r.Str("status") != "ok" {
+		if r := call(map[string]any{"out": out, "exit": 3}); r.Str("status") != "error" || r["exit_code"] != 3.0 {
+			t.Errorf("%q and exit 3: %s", out, world.JSON(r))
+		}
+		if r := call(map[string]any{"out": out}); r.Str("status") != "ok" {
 			t.Errorf("%q: %s", out, world.JSON(r))
 		}
 	}
