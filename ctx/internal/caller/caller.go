@@ -4,7 +4,6 @@ package caller
 
 import (
 	"context"
-	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -92,9 +91,6 @@ func (c *Caller) ReadText(max int) (string, error) {
 	}
 	return string(b), nil
 }
-
-// Interrupted reports whether err came from the caller's Ctrl+C.
-func Interrupted(err error) bool { return errors.Is(err, ErrInterrupt) }
 
 // ErrInterrupt is the cause of a context that Ctrl+C ended.
 var ErrInterrupt error = errdefs.New(errdefs.Cancelled, "interrupted")

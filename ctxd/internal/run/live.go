@@ -200,8 +200,8 @@ func (l *Live) drive(r *Run, work func(context.Context, *Run) error) {
 // session records them.
 func (l *Live) settle(r *Run, err error) {
 	outcome := judge(r.Cancelled(), err)
-	check := &session.Checkpoint{Run: r.ID, Outcome: string(outcome)}
-	if outcome != Completed && outcome != Cancelled {
+	check := &session.Checkpoint{Run: r.ID, Outcome: outcome}
+	if outcome != session.Completed && outcome != session.Cancelled {
 		text, _ := wire.Clip(wire.Clean([]byte(err.Error())), 4096)
 		check.Code, check.Message = errdefs.KindOf(err), text
 	}
@@ -212,7 +212,7 @@ func (l *Live) settle(r *Run, err error) {
 		failed = l.write(check)
 	}
 	if failed != nil {
-		if err == nil || outcome == Cancelled {
+		if err == nil || outcome == session.Cancelled {
 			err = failed
 		}
 		text, _ := wire.Clip(wire.Clean([]byte(err.Error())), 4096)

@@ -6,12 +6,13 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/libctx/session"
 	"cortexfs.org/libctx/wire"
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // memory is the ledger of a session of scope temp: the same records and the same
@@ -100,8 +101,12 @@ func (m *memory) keep(r session.Record) {
 			m.info.Workspace, m.info.Cwd, m.info.State = start.Workspace, start.Cwd, session.StateActive
 		}
 	case *session.Checkpoint:
-		m.info.State = session.StateDone
-		if r.Outcome != session.Completed {
+		switch r.Outcome {
+		case session.Completed:
+			m.info.State = session.StateDone
+		case session.Cancelled:
+			m.info.State = session.StateCancelled
+		default:
 			m.info.State = session.StateError
 		}
 	}

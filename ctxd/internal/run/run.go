@@ -6,12 +6,13 @@ import (
 	"encoding/hex"
 	"sync"
 
+	"github.com/go-json-experiment/json"
+
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/libctx/session"
 	"cortexfs.org/libctx/toolshell"
 	"cortexfs.org/libctx/wire"
-	"github.com/go-json-experiment/json"
 )
 
 // Places is where a run works, checked and resolved before it is recorded.

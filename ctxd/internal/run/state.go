@@ -2,6 +2,7 @@ package run
 
 import (
 	"cortexfs.org/libctx/errdefs"
+	"cortexfs.org/libctx/session"
 )
 
 // State of a run in memory. It only moves forward.
@@ -43,37 +44,16 @@ func next(s State, e Event) (State, error) {
 	return s, errdefs.New(errdefs.Already, "the run has ended")
 }
 
-// Outcome is how a run ended; the word is the checkpoint's.
-type Outcome string
-
-const (
-	Completed Outcome = "completed"
-	Failed    Outcome = "failed"
-	Cancelled Outcome = "cancelled"
-	MaxTurns  Outcome = "max_turns"
-)
-
-// status is the word of the done frame for an outcome.
-func (o Outcome) status() string {
-	switch o {
-	case Completed:
-		return "ok"
-	case Cancelled:
-		return "cancelled"
-	}
-	return "error"
-}
-
-// judge turns what an engine returned into an outcome. A cancelled run is
+// judge turns what an engine returned into the outcome of a checkpoint. A cancelled run is
 // cancelled whatever its engine ran into meanwhile: cancellation wins.
-func judge(cancelled bool, err error) Outcome {
+func judge(cancelled bool, err error) string {
 	switch {
 	case cancelled:
-		return Cancelled
+		return session.Cancelled
 	case err == nil:
-		return Completed
+		return session.Completed
 	case errdefs.Is(err, errdefs.TooMuch):
-		return MaxTurns
+		return session.MaxTurns
 	}
-	return Failed
+	return session.Failed
 }

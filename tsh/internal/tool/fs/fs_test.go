@@ -8,47 +8,14 @@ import (
 	"strings"
 	"testing"
 
+	. "cortexfs.org/tsh/internal/tool/tooltest"
+
+	"golang.org/x/sys/unix"
+
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/tsh/internal/tool"
 	"cortexfs.org/tsh/internal/tool/object"
-	"github.com/go-json-experiment/json"
-	"golang.org/x/sys/unix"
 )
-
-// call runs a tool with a Go map as arguments.
-func call(t testing.TB, which tool.Tool, args map[string]any) (*tool.Output, error) {
-	t.Helper()
-	raw, err := json.Marshal(args)
-	if err != nil {
-		t.Fatal(err)
-	}
-	out := new(tool.Output)
-	return out, which.Call(t.Context(), raw, out)
-}
-
-// place makes a directory of files, changes into it and returns its path.
-func place(t testing.TB, files map[string]string) string {
-	t.Helper()
-	dir := t.TempDir()
-	for name, text := range files {
-		p := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(p, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Chdir(dir)
-	return dir
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 // mustRefuse checks kind and form of an error, and that it has these words.
 func mustRefuse(t *testing.T, err error, kind errdefs.Kind, words ...string) {
@@ -68,33 +35,33 @@ func mustRefuse(t *testing.T, err error, kind errdefs.Kind, words ...string) {
 }
 
 func TestLinksAreRefused(t *testing.T) {
-	dir := place(t, map[string]string{"real/file": "secret\n", "real/sub/file": "deep\n"})
+	dir := Place(t, map[string]string{"real/file": "secret\n", "real/sub/file": "deep\n"})
 	outside := t.TempDir()
-	must(t, os.WriteFile(filepath.Join(outside, "target"), []byte("outside\n"), 0o644))
+	Must(t, os.WriteFile(filepath.Join(outside, "target"), []byte("outside\n"), 0o644))
 	for name, target := range map[string]string{
 		"last": "real/file", "dangling": "nowhere", "middle": "real", "out": outside, "loop": "loop", "real/up": "..",
 		"self": "/proc/self/cwd",
 	} {
-		must(t, os.Symlink(target, name))
+		Must(t, os.Symlink(target, name))
 	}
 	for _, p := range []string{
 		"last", "dangling", "loop", "middle/file", "middle/sub/file", "out/target", "real/up/real/file", "./last",
 		"self/real/file", "/proc/self/cwd/real/file", "/proc/self/root/etc/passwd", dir + "/middle/file", "middle/../real/file",
 	} {
-		_, err := call(t, Read, map[string]any{"path": p})
+		_, err := Call(t, Read, map[string]any{"path": p})
 		mustRefuse(t, err, errdefs.Invalid, "link")
 	}
 	for _, p := range []string{"middle", "middle/", "middle/sub", "out", "dangling", "self", "/proc/self/cwd"} {
-		if _, err := call(t, List, map[string]any{"path": p}); err == nil {
+		if _, err := Call(t, List, map[string]any{"path": p}); err == nil {
 			t.Errorf("%s was listed", p)
 		}
 	}
 	for _, p := range []string{"middle/file", "out/target", "middle/"} {
-		_, err := call(t, Stat, map[string]any{"path": p})
+		_, err := Call(t, Stat, map[string]any{"path": p})
 		mustRefuse(t, err, errdefs.Invalid, "link")
 	}
 	for p, target := range map[string]string{"last": "real/file", "dangling": "nowhere"} {
-		out, err := call(t, Stat, map[string]any{"path": p})
+		out, err := Call(t, Stat, map[string]any{"path": p})
 		if err != nil || !strings.Contains(out.Text(), "kind: link\n") || !strings.Contains(out.Text(), "target: "+target+"\n") {
 			t.Errorf("%s: %q, %v", p, out.Text(), err)
 		}
@@ -105,33 +72,33 @@ func TestLinksAreRefused(t *testing.T) {
 }
 
 func TestKindsAreRefusedAtOnce(t *testing.T) {
-	dir := place(t, map[string]string{"d/x": ""})
-	must(t, unix.Mkfifo("fifo", 0o644))
+	dir := Place(t, map[string]string{"d/x": ""})
+	Must(t, unix.Mkfifo("fifo", 0o644))
 	sock, err := net.Listen("unix", filepath.Join(dir, "s"))
-	must(t, err)
+	Must(t, err)
 	defer sock.Close()
 	proc := fmt.Sprintf("/proc/%d", os.Getpid())
 	for p, word := range map[string]string{
 		"fifo": "FIFO", "s": "socket", "/dev/zero": "character device", "/dev/null": "character device", "d": "directory",
 		proc + "/mem": "kernel", proc + "/pagemap": "kernel", "/proc/kmsg": "kernel", proc + "/environ": "kernel",
 	} {
-		_, err := call(t, Read, map[string]any{"path": p})
+		_, err := Call(t, Read, map[string]any{"path": p})
 		if errdefs.Is(err, errdefs.NotFound) && strings.HasPrefix(p, "/proc/k") {
 			continue // some kernels have none
 		}
 		mustRefuse(t, err, errdefs.Invalid, word)
 	}
 	for p, k := range map[string]string{"fifo": "fifo", "s": "socket", "/dev/zero": "char", "d": "dir", proc + "/mem": "file"} {
-		out, err := call(t, Stat, map[string]any{"path": p})
+		out, err := Call(t, Stat, map[string]any{"path": p})
 		if err != nil || !strings.Contains(out.Text(), "kind: "+k+"\n") {
 			t.Errorf("stat %s: %q, %v", p, out.Text(), err)
 		}
 	}
-	out, err := call(t, List, nil)
+	out, err := Call(t, List, nil)
 	if err != nil || strings.Count(out.Text(), "\n") != 3 || !strings.Contains(out.Text(), "fifo\t") || !strings.Contains(out.Text(), "socket\t") {
 		t.Errorf("%q, %v", out.Text(), err)
 	}
-	_, err = call(t, List, map[string]any{"path": "fifo"})
+	_, err = Call(t, List, map[string]any{"path": "fifo"})
 	mustRefuse(t, err, errdefs.Invalid, "not a directory")
 }
 
@@ -148,10 +115,10 @@ func TestHostileNamesComeBack(t *testing.T) {
 		files["in -side/"+name] = "content of " + strings.ToValidUTF8(name, "?")
 		files[name] = files["in -side/"+name]
 	}
-	place(t, files)
+	Place(t, files)
 	for _, base := range []string{".", "in -side", "in -side/"} {
-		out, err := call(t, List, map[string]any{"path": base})
-		must(t, err)
+		out, err := Call(t, List, map[string]any{"path": base})
+		Must(t, err)
 		seen := map[string]bool{}
 		for line := range strings.Lines(out.Text()) {
 			f := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
@@ -162,16 +129,16 @@ func TestHostileNamesComeBack(t *testing.T) {
 				continue
 			}
 			p, err := object.Plain(f[4])
-			must(t, err)
+			Must(t, err)
 			name := filepath.Base(p)
-			got, err := call(t, Read, map[string]any{"path": f[4]})
+			got, err := Call(t, Read, map[string]any{"path": f[4]})
 			if err != nil || got.Text() != files[name] {
 				t.Errorf("%s reads %q, %v", f[4], got.Text(), err)
 			}
-			if words, err := call(t, Read, map[string]any{"args": []string{f[4]}}); err != nil || words.Text() != files[name] {
+			if words, err := Call(t, Read, map[string]any{"args": []string{f[4]}}); err != nil || words.Text() != files[name] {
 				t.Errorf("%s as a word reads %q, %v", f[4], words.Text(), err)
 			}
-			if st, err := call(t, Stat, map[string]any{"path": f[4]}); err != nil || !strings.HasPrefix(st.Text(), "path: "+f[4]+"\n") {
+			if st, err := Call(t, Stat, map[string]any{"path": f[4]}); err != nil || !strings.HasPrefix(st.Text(), "path: "+f[4]+"\n") {
 				t.Errorf("stat %s: %q, %v", f[4], st.Text(), err)
 			}
 			seen[name] = true
@@ -220,13 +187,13 @@ func FuzzShow(f *testing.F) {
 }
 
 func TestMissing(t *testing.T) {
-	place(t, map[string]string{"f": "x"})
+	Place(t, map[string]string{"f": "x"})
 	for _, which := range []tool.Tool{Read, List, Stat} {
-		_, err := call(t, which, map[string]any{"path": "none\nhere"})
+		_, err := Call(t, which, map[string]any{"path": "none\nhere"})
 		mustRefuse(t, err, errdefs.NotFound, `"none\nhere"`)
-		_, err = call(t, which, map[string]any{"path": "f/x"})
+		_, err = Call(t, which, map[string]any{"path": "f/x"})
 		mustRefuse(t, err, errdefs.NotFound, "f/x")
-		_, err = call(t, which, map[string]any{"path": strings.Repeat("a/", 3000)})
+		_, err = Call(t, which, map[string]any{"path": strings.Repeat("a/", 3000)})
 		mustRefuse(t, err, errdefs.Invalid)
 	}
 }
@@ -234,9 +201,9 @@ func TestMissing(t *testing.T) {
 func TestCurrentDirectoryIsGone(t *testing.T) {
 	dir := t.TempDir()
 	sub := filepath.Join(dir, "sub")
-	must(t, os.Mkdir(sub, 0o755))
+	Must(t, os.Mkdir(sub, 0o755))
 	t.Chdir(sub)
-	must(t, os.Remove(sub))
-	_, err := call(t, Read, map[string]any{"path": "f"})
+	Must(t, os.Remove(sub))
+	_, err := Call(t, Read, map[string]any{"path": "f"})
 	mustRefuse(t, err, errdefs.NotFound, "current directory")
 }

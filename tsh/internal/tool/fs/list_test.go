@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	. "cortexfs.org/tsh/internal/tool/tooltest"
+
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/tsh/internal/tool"
@@ -24,11 +26,11 @@ func names(out *tool.Output) []string {
 }
 
 func TestList(t *testing.T) {
-	dir := place(t, map[string]string{
+	dir := Place(t, map[string]string{
 		"b": "12345", "a/x": "", "a/deep/y": "", "a-b": "", ".git/HEAD": "", ".hidden": "", "sub/.git/config": "", "sub/z": "",
 	})
-	must(t, os.Symlink("a", "link"))
-	must(t, os.Mkdir("empty", 0o700))
+	Must(t, os.Symlink("a", "link"))
+	Must(t, os.Mkdir("empty", 0o700))
 	top := []string{".git", ".hidden", "a", "a-b", "b", "empty", "link", "sub"}
 	for _, c := range []struct {
 		args  map[string]any
@@ -57,7 +59,7 @@ func TestList(t *testing.T) {
 		{map[string]any{"recursive": true, "path": ".git"}, []string{".git/HEAD"}, ""},
 		{map[string]any{"args": []string{"a", "--depth", "2", "--after=a/deep"}}, []string{"a/deep/y", "a/x"}, ""},
 	} {
-		out, err := call(t, List, c.args)
+		out, err := Call(t, List, c.args)
 		if err != nil || !slices.Equal(names(out), c.want) || strings.Join(out.Notes(), "") != c.notes {
 			t.Errorf("%v: %q %q %v", c.args, names(out), out.Notes(), err)
 		}
@@ -65,8 +67,8 @@ func TestList(t *testing.T) {
 			t.Errorf("%v: truncated %v", c.args, out.IsTruncated())
 		}
 	}
-	out, err := call(t, List, nil)
-	must(t, err)
+	out, err := Call(t, List, nil)
+	Must(t, err)
 	if want := regexp.MustCompile(`(?m)^file\t0644\t5\t\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\tb$`); !want.MatchString(out.Text()) {
 		t.Errorf("%q", out.Text())
 	}
@@ -77,7 +79,7 @@ func TestList(t *testing.T) {
 		{"path": ""}, {"depth": 0}, {"depth": libctx.MaxListDepth + 1}, {"limit": 0}, {"limit": libctx.MaxListEntries + 1}, {"path": "b"},
 		{"path": "a", "after": "b"}, {"path": "a", "after": "a"}, {"recursive": 1}, {"args": []string{"a", "b"}},
 	} {
-		_, err := call(t, List, args)
+		_, err := Call(t, List, args)
 		mustRefuse(t, err, errdefs.Invalid)
 	}
 }
@@ -90,13 +92,13 @@ func TestListGoesOn(t *testing.T) {
 			files[fmt.Sprintf("dir %02d\n/%s-%02d", i, strings.Repeat("x", 60), j)] = ""
 		}
 	}
-	place(t, files)
+	Place(t, files)
 	for _, limit := range []int{7, 1000, libctx.MaxListEntries} {
 		var all []string
 		args := map[string]any{"recursive": true, "limit": limit}
 		for {
-			out, err := call(t, List, args)
-			must(t, err)
+			out, err := Call(t, List, args)
+			Must(t, err)
 			if n := len(out.Content()); n > libctx.MaxToolResult {
 				t.Fatalf("%d bytes", n)
 			}
@@ -114,12 +116,12 @@ func TestListGoesOn(t *testing.T) {
 }
 
 func TestListManyEntriesIsSortedThenCut(t *testing.T) {
-	dir := place(t, nil)
+	dir := Place(t, nil)
 	for i := range 3000 {
-		must(t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("f%04d", (i*7919)%3000)), nil, 0o644))
+		Must(t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("f%04d", (i*7919)%3000)), nil, 0o644))
 	}
-	out, err := call(t, List, map[string]any{"limit": 10})
-	must(t, err)
+	out, err := Call(t, List, map[string]any{"limit": 10})
+	Must(t, err)
 	for i, name := range names(out) {
 		if name != fmt.Sprintf("f%04d", i) {
 			t.Errorf("entry %d is %s", i, name)
@@ -131,11 +133,11 @@ func TestListManyEntriesIsSortedThenCut(t *testing.T) {
 }
 
 func TestListClosedDirectory(t *testing.T) {
-	place(t, map[string]string{"closed/x": "", "open/y": ""})
-	must(t, os.Chmod("closed", 0))
+	Place(t, map[string]string{"closed/x": "", "open/y": ""})
+	Must(t, os.Chmod("closed", 0))
 	t.Cleanup(func() { os.Chmod("closed", 0o700) })
-	out, err := call(t, List, map[string]any{"recursive": true})
-	must(t, err)
+	out, err := Call(t, List, map[string]any{"recursive": true})
+	Must(t, err)
 	want := []string{"closed", "open", "open/y"}
 	if os.Geteuid() == 0 {
 		want = []string{"closed", "closed/x", "open", "open/y"}
@@ -148,8 +150,8 @@ func TestListClosedDirectory(t *testing.T) {
 }
 
 func TestListDepthIsBounded(t *testing.T) {
-	place(t, map[string]string{strings.Repeat("d/", 80) + "f": ""})
-	out, err := call(t, List, map[string]any{"recursive": true})
+	Place(t, map[string]string{strings.Repeat("d/", 80) + "f": ""})
+	out, err := Call(t, List, map[string]any{"recursive": true})
 	if err != nil || len(names(out)) != libctx.MaxListDepth {
 		t.Errorf("%d entries, %v", len(names(out)), err)
 	}
@@ -159,13 +161,13 @@ func TestListDepthIsBounded(t *testing.T) {
 }
 
 func BenchmarkList10k(b *testing.B) {
-	dir := place(b, nil)
+	dir := Place(b, nil)
 	for i := range 10_000 {
-		must(b, os.WriteFile(filepath.Join(dir, fmt.Sprintf("entry-%05d", i)), nil, 0o644))
+		Must(b, os.WriteFile(filepath.Join(dir, fmt.Sprintf("entry-%05d", i)), nil, 0o644))
 	}
 	b.Run("tool", func(b *testing.B) {
 		for b.Loop() {
-			if _, err := call(b, List, map[string]any{"limit": 10_000}); err != nil {
+			if _, err := Call(b, List, map[string]any{"limit": 10_000}); err != nil {
 				b.Fatal(err)
 			}
 		}

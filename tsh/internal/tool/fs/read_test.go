@@ -8,13 +8,16 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	. "cortexfs.org/tsh/internal/tool/tooltest"
+
+	"pgregory.net/rapid"
+
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/errdefs"
-	"pgregory.net/rapid"
 )
 
 func TestRead(t *testing.T) {
-	place(t, map[string]string{
+	Place(t, map[string]string{
 		"five": "a\nb\nc\nd\ne\n", "open": "a\nb", "empty": "", "crlf": "\ufeffone\r\ntwo\r\n", "lf": "\n\n", "repl": "\ufffd\n",
 	})
 	for _, c := range []struct {
@@ -39,7 +42,7 @@ func TestRead(t *testing.T) {
 		{map[string]any{"args": []string{"five", "2", "1"}}, "b\n", "[lines 2-2 of 5; next: start=3]"},
 		{map[string]any{"args": []string{"--numbers", "five", "--start=5"}}, "     5\te\n", "[lines 5-5 of 5]"},
 	} {
-		out, err := call(t, Read, c.args)
+		out, err := Call(t, Read, c.args)
 		if err != nil || out.Text() != c.text || len(out.Notes()) != 2 || out.Notes()[1] != c.notes || out.IsTruncated() {
 			t.Errorf("%v: %q %q %v", c.args, out.Text(), out.Notes(), err)
 		}
@@ -49,7 +52,7 @@ func TestRead(t *testing.T) {
 		{"path": "five", "start": 6}, {"path": "empty", "start": 2}, {"path": nil}, {"path": 1}, {"path": "five", "offset": 1},
 		{"path": "a\x00b"}, {"args": []string{"five", "x"}}, {"args": []string{"five", "1", "1", "1"}},
 	} {
-		_, err := call(t, Read, args)
+		_, err := Call(t, Read, args)
 		mustRefuse(t, err, errdefs.Invalid)
 	}
 }
@@ -59,12 +62,12 @@ func TestReadLong(t *testing.T) {
 	for i := range 20_000 {
 		fmt.Fprintf(&b, "line %d é\n", i+1)
 	}
-	place(t, map[string]string{"long": b.String()})
+	Place(t, map[string]string{"long": b.String()})
 	// Following the notes gives the file back.
 	var all strings.Builder
 	for start := 1; ; {
-		out, err := call(t, Read, map[string]any{"path": "long", "start": start})
-		must(t, err)
+		out, err := Call(t, Read, map[string]any{"path": "long", "start": start})
+		Must(t, err)
 		if n := len(out.Content()); n > libctx.MaxToolResult {
 			t.Fatalf("%d bytes", n)
 		}
@@ -86,36 +89,36 @@ func TestReadLong(t *testing.T) {
 
 func TestReadHash(t *testing.T) {
 	text := strings.Repeat("é and more\n", 40_000)
-	place(t, map[string]string{"f": text})
-	out, err := call(t, Read, map[string]any{"path": "f", "start": 7, "lines": 1})
+	Place(t, map[string]string{"f": text})
+	out, err := Call(t, Read, map[string]any{"path": "f", "start": 7, "lines": 1})
 	if want := fmt.Sprintf("[sha256 %x]", sha256.Sum256([]byte(text))); err != nil || out.Notes()[0] != want {
 		t.Errorf("%q, %v", out.Notes(), err)
 	}
 }
 
 func TestReadHugeLine(t *testing.T) {
-	place(t, map[string]string{
+	Place(t, map[string]string{
 		"huge": "first\n" + strings.Repeat("é", 1<<20) + "\r\nlast\n", "only": strings.Repeat("x", 1<<20),
 		"just": strings.Repeat("é", libctx.MaxLineShown) + "\n",
 	})
-	out, err := call(t, Read, map[string]any{"path": "huge"})
+	out, err := Call(t, Read, map[string]any{"path": "huge"})
 	if want := "first\n" + strings.Repeat("é", libctx.MaxLineShown) + "…[2093153 bytes more]\nlast\n"; err != nil || out.Text() != want || !out.IsTruncated() {
 		t.Errorf("%.80q %q %v", out.Text(), out.Notes(), err)
 	}
 	if len(out.Notes()) != 3 || !strings.HasPrefix(out.Notes()[1], "[1 of these lines") || out.Notes()[2] != "[lines 1-3 of 3]" {
 		t.Errorf("%q", out.Notes())
 	}
-	out, err = call(t, Read, map[string]any{"path": "only", "numbers": true})
+	out, err = Call(t, Read, map[string]any{"path": "only", "numbers": true})
 	if err != nil || out.Text() != "     1\t"+strings.Repeat("x", libctx.MaxLineShown)+"…[1046576 bytes more]" || !out.IsTruncated() {
 		t.Errorf("%q %v", out.Notes(), err)
 	}
-	if out, err = call(t, Read, map[string]any{"path": "just"}); err != nil || out.IsTruncated() || len(out.Notes()) != 2 {
+	if out, err = Call(t, Read, map[string]any{"path": "just"}); err != nil || out.IsTruncated() || len(out.Notes()) != 2 {
 		t.Errorf("%q %v", out.Notes(), err)
 	}
 }
 
 func TestReadRefusesWhatIsNotText(t *testing.T) {
-	place(t, map[string]string{
+	Place(t, map[string]string{
 		"nul": "a\x00b", "latin": "caf\xe9\n", "elf": "\x7fELF\x02\x01\x01\x00", "utf16": "\xff\xfea\x00", "torn": "abc\xe2\x82",
 		"late": strings.Repeat("x", 300_000) + "\x80", "surrogate": "\xed\xa0\x80",
 	})
@@ -123,7 +126,7 @@ func TestReadRefusesWhatIsNotText(t *testing.T) {
 		"nul": {"binary file of 3 bytes", "byte 1 "}, "latin": {"binary file of 5 bytes", "byte 3 "}, "elf": {"byte 7 "}, "utf16": {"byte 0 "},
 		"torn": {"byte 3 "}, "late": {"300001 bytes", "byte 300000 "}, "surrogate": {"byte 0 "},
 	} {
-		out, err := call(t, Read, map[string]any{"path": name})
+		out, err := Call(t, Read, map[string]any{"path": name})
 		mustRefuse(t, err, errdefs.Invalid, words...)
 		if out.Content() != "" {
 			t.Errorf("%s: %q is shown all the same", name, out.Content())
@@ -132,29 +135,29 @@ func TestReadRefusesWhatIsNotText(t *testing.T) {
 }
 
 func TestReadSizeLimit(t *testing.T) {
-	place(t, nil)
+	Place(t, nil)
 	for size, ok := range map[int64]bool{33 << 20: false, libctx.MaxFileRead + 1: false} {
 		f, err := os.Create("big")
-		must(t, err)
-		must(t, f.Truncate(size))
-		must(t, f.Close())
-		_, err = call(t, Read, map[string]any{"path": "big", "lines": 1})
+		Must(t, err)
+		Must(t, f.Truncate(size))
+		Must(t, f.Close())
+		_, err = Call(t, Read, map[string]any{"path": "big", "lines": 1})
 		if ok != (err == nil) {
 			t.Errorf("%d bytes: %v", size, err)
 		}
 		mustRefuse(t, err, errdefs.TooBig, fmt.Sprint(size), fmt.Sprint(libctx.MaxFileRead))
 	}
-	must(t, os.WriteFile("full", []byte(strings.Repeat(strings.Repeat("x", 1023)+"\n", libctx.MaxFileRead>>10)), 0o644))
-	out, err := call(t, Read, map[string]any{"path": "full", "start": libctx.MaxFileRead >> 10})
+	Must(t, os.WriteFile("full", []byte(strings.Repeat(strings.Repeat("x", 1023)+"\n", libctx.MaxFileRead>>10)), 0o644))
+	out, err := Call(t, Read, map[string]any{"path": "full", "start": libctx.MaxFileRead >> 10})
 	if err != nil || out.Len() != 1024 {
 		t.Errorf("%d bytes, %v", out.Len(), err)
 	}
 }
 
 func TestReadWithoutPermission(t *testing.T) {
-	place(t, map[string]string{"closed": "x"})
-	must(t, os.Chmod("closed", 0))
-	_, err := call(t, Read, map[string]any{"path": "closed"})
+	Place(t, map[string]string{"closed": "x"})
+	Must(t, os.Chmod("closed", 0))
+	_, err := Call(t, Read, map[string]any{"path": "closed"})
 	if os.Geteuid() == 0 {
 		if err != nil {
 			t.Error(err) // root reads everything
@@ -210,11 +213,11 @@ func TestViewDoesNotDependOnPieces(t *testing.T) {
 }
 
 func BenchmarkRead1MiB(b *testing.B) {
-	place(b, map[string]string{"f": strings.Repeat("a line of text that is quite ordinary, as they go\n", 1<<20/50)})
+	Place(b, map[string]string{"f": strings.Repeat("a line of text that is quite ordinary, as they go\n", 1<<20/50)})
 	b.Run("tool", func(b *testing.B) {
 		b.SetBytes(1 << 20)
 		for b.Loop() {
-			if _, err := call(b, Read, map[string]any{"path": "f"}); err != nil {
+			if _, err := Call(b, Read, map[string]any{"path": "f"}); err != nil {
 				b.Fatal(err)
 			}
 		}
