@@ -112,6 +112,9 @@ func (p *peer) read() (string, wire.Request) {
 // say writes lines of frames; RUN and ID stand for the run and the client id.
 func (p *peer) say(id libctx.ClientID, frames ...string) {
 	for _, f := range frames {
+		if id == "" && strings.Contains(f, `"ID"`) {
+			p.t.Errorf("%s needs a client id", f)
+		}
 		f = strings.NewReplacer("RUN", run1, "ID", string(id)).Replace(f)
 		if _, err := fmt.Fprintln(p.c, f); err != nil {
 			return
@@ -367,7 +370,7 @@ func TestInterrupts(t *testing.T) {
 	// Following a session is left, not cancelled.
 	w.serve(func(p *peer) {
 		p.read()
-		p.say("", start, `{"type":"delta","run":"RUN","text":"half"}`)
+		p.say("earlier", start, `{"type":"delta","run":"RUN","text":"half"}`)
 		w.stop <- os.Interrupt
 		if line, r := p.read(); r != nil {
 			t.Errorf("resume sent %s", line)
