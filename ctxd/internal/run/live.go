@@ -103,10 +103,20 @@ func (l *Live) commit(r *Run, make func(ledger) []session.Record) error {
 	if err := l.owns(r); err != nil {
 		return err
 	}
-	return l.write(make(l.store)...)
+	return l.record(r, make(l.store)...)
 }
 
-// write is commit with mu held and the store open.
+// record writes records of a run behind those it holds back, all as one batch.
+// Called with mu held and the store open.
+func (l *Live) record(r *Run, records ...session.Record) error {
+	if err := l.write(slices.Concat(r.held, records)...); err != nil {
+		return err
+	}
+	r.held, r.recorded = nil, true
+	return nil
+}
+
+// write is one batch, with mu held and the store open.
 func (l *Live) write(records ...session.Record) error {
 	events, err := l.store.Commit(records...)
 	if err != nil {
@@ -135,7 +145,7 @@ func (l *Live) known(r *Run, c Client) (found bool, err error) {
 			if o.payload != r.payload {
 				return true, differs
 			}
-			if o.gen == 0 { // not begun: nothing to replay yet
+			if !o.recorded { // nothing to replay yet
 				err := l.watch(o.ID, c)
 				if err == nil {
 					l.noteQueued(c, o)
@@ -155,11 +165,15 @@ func (l *Live) known(r *Run, c Client) (found bool, err error) {
 	return true, l.follow(c, 0, run, false)
 }
 
-// begin makes a run durable and starts its work. Called with mu held and the
-// store open. After an error nothing was started.
+// begin makes a run durable and starts its work; of a tsh operation the first
+// records wait for its decision (see Record). Called with mu held and the store
+// open. After an error nothing was started.
 func (l *Live) begin(r *Run, work func(context.Context, *Run) error) error {
 	r.gen = l.gen
-	if err := l.write(r.begin(l.store.NextEntryID(), l.store.Tip())...); err != nil {
+	first := r.begin(l.store.NextEntryID(), l.store.Tip())
+	if r.Op == "tsh" {
+		r.held = first
+	} else if err := l.record(r, first...); err != nil {
 		r.advance(Settle)
 		return err
 	}
@@ -195,36 +209,45 @@ func (l *Live) drive(r *Run, work func(context.Context, *Run) error) {
 	l.finish(r)
 }
 
-// settle writes the one checkpoint of a run. Where storage refuses even that,
-// clients get the same two frames without ids, and the next opening of the
-// session records them.
+// settle writes the end of a run. Where storage refuses even that, clients get
+// the same two frames without ids, and the next opening of the session records
+// them. A run of which nothing was recorded leaves nothing there either.
 func (l *Live) settle(r *Run, err error) {
-	outcome := judge(r.Cancelled(), err)
-	check := &session.Checkpoint{Run: r.ID, Outcome: outcome}
-	if outcome != session.Completed && outcome != session.Cancelled {
-		text, _ := wire.Clip(wire.Clean([]byte(err.Error())), 4096)
-		check.Code, check.Message = errdefs.KindOf(err), text
-	}
 	r.advance(Settle)
 	fault.Point("run.settle")
-	failed := l.owns(r)
-	if failed == nil {
-		failed = l.write(check)
-	}
-	if failed != nil {
-		if err == nil || outcome == session.Cancelled {
+	if failed := l.end(r, err); failed != nil {
+		if err == nil || r.Cancelled() {
 			err = failed
 		}
-		text, _ := wire.Clip(wire.Clean([]byte(err.Error())), 4096)
-		l.ended = append(l.ended, session.Ended{Run: r.ID, Code: errdefs.KindOf(err), Message: text})
-		l.say(r.ID, &wire.Error{Head: wire.Head{Type: "error"}, Code: errdefs.KindOf(err), Message: text})
+		code, text := reason(err)
+		l.say(r.ID, &wire.Error{Head: wire.Head{Type: "error"}, Code: code, Message: text})
 		l.say(r.ID, &wire.Done{Head: wire.Head{Type: "done"}, Status: "error"})
-		if l.store != nil && l.gen == r.gen {
+		open := l.owns(r) == nil
+		if r.recorded || !open { // of a batch that failed there may be more than nothing
+			l.ended = append(l.ended, session.Ended{Run: r.ID, Code: code, Message: text})
+		}
+		if r.recorded && open {
 			l.drop() // with a run that never ends in it the session would be of no use
 		}
 	}
 	fault.Point("run.settled")
 	l.unwatch(r.ID)
+}
+
+// end writes the one checkpoint of a run behind what the run holds back. A
+// result for which there is no room gives way to one that says so.
+func (l *Live) end(r *Run, err error) error {
+	if failed := l.owns(r); failed != nil {
+		return failed
+	}
+	failed := l.record(r, r.checkpoint(err))
+	if failed == nil || l.owns(r) != nil || !r.shorten(failed) {
+		return failed
+	}
+	if err == nil {
+		err = failed
+	}
+	return l.record(r, r.checkpoint(err))
 }
 
 // advanceQueue starts whatever may start now. Called with mu held.
@@ -318,7 +341,7 @@ func (l *Live) status() (wire.Status, error) {
 	if err := l.open(); err != nil {
 		return wire.Status{}, err
 	}
-	if l.store.EventsEnd() == 0 && l.name != libctx.DefaultSession {
+	if l.store.EventsEnd() == 0 && len(l.tools) == 0 && l.name != libctx.DefaultSession {
 		return wire.Status{}, errdefs.New(errdefs.NotFound, "no session %s", l.name)
 	}
 	st := wire.Status{Session: l.name, State: l.store.Info().State, Queued: len(l.queue)}

@@ -62,7 +62,7 @@ func (l *Live) request(ctx context.Context, c Client, r *Run, workspace, cwd str
 	if found, err := l.known(r, c); found || err != nil {
 		return err
 	}
-	if r.Places, err = worker.Places(l.name, workspace, l.store.Info().Workspace, cwd); err != nil {
+	if r.Places, err = worker.Places(l.name, workspace, l.workspace(), cwd); err != nil {
 		return err
 	}
 	if err := l.store.Room(); err != nil {
@@ -71,6 +71,18 @@ func (l *Live) request(ctx context.Context, c Client, r *Run, workspace, cwd str
 	r.ID, r.live = libctx.NewRun(), l
 	r.ctx, r.cancel = context.WithCancelCause(context.Background())
 	return l.accept(c, r)
+}
+
+// workspace is the one the session was last sent, "" if there was none. That of
+// an operation which is about to be recorded counts already. Called with mu held
+// and the store open.
+func (l *Live) workspace() string {
+	for _, r := range slices.Backward(l.tools) {
+		if !r.recorded {
+			return r.Places.Workspace
+		}
+	}
+	return l.store.Info().Workspace
 }
 
 // accept starts the run or lets it wait. Called with mu held.
@@ -130,7 +142,7 @@ func (h *Hub) Resume(ctx context.Context, q *wire.Resume, c Client) error {
 	if err := l.open(); err != nil {
 		return err
 	}
-	if l.store.EventsEnd() == 0 {
+	if l.store.EventsEnd() == 0 && len(l.tools) == 0 {
 		return errdefs.New(errdefs.NotFound, "no session %s", l.name)
 	}
 	var offset int64

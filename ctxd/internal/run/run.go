@@ -57,8 +57,13 @@ type Run struct {
 	gen     int // the opening of the store this run belongs to
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
-	mu      sync.Mutex
-	state   State
+
+	// Guarded by live.mu.
+	held     []session.Record // made, and waiting for what follows them
+	recorded bool             // the ledger has records of the run
+
+	mu    sync.Mutex
+	state State
 }
 
 // digest is what makes two requests with one id the same: the operation, its
@@ -83,6 +88,41 @@ func (r *Run) advance(e Event) (State, error) {
 
 // Cancelled reports whether somebody cancelled the run.
 func (r *Run) Cancelled() bool { return r.ctx.Err() != nil }
+
+// reason is what a checkpoint or an error frame says of an error.
+func reason(err error) (errdefs.Kind, string) {
+	text, _ := wire.Clip(wire.Clean([]byte(err.Error())), 4096)
+	return errdefs.KindOf(err), text
+}
+
+// checkpoint is the end of a run whose worker returned err.
+func (r *Run) checkpoint(err error) *session.Checkpoint {
+	c := &session.Checkpoint{Run: r.ID, Outcome: judge(r.Cancelled(), err)}
+	if c.Outcome != session.Completed && c.Outcome != session.Cancelled {
+		c.Code, c.Message = reason(err)
+	}
+	return c
+}
+
+// shorten puts a result that says why it could not be kept in the place of the
+// one that is held back. It reports whether there was one.
+func (r *Run) shorten(why error) bool {
+	for i, held := range r.held {
+		fact, ok := held.(*session.Fact)
+		if !ok {
+			continue
+		}
+		if long, ok := fact.Frame.(*wire.ToolResult); ok {
+			_, text := reason(why)
+			r.held[i] = &session.Fact{Run: r.ID, Frame: &wire.ToolResult{
+				Head: wire.Head{Type: "tool_result"}, Call: long.Call, Name: long.Name, Status: "error",
+				Content: "the result could not be kept: " + text, ExitCode: long.ExitCode, DurationMS: long.DurationMS,
+			}}
+			return true
+		}
+	}
+	return false
+}
 
 // begin is the batch that makes the run durable, before anything is done.
 func (r *Run) begin(entry, parent string) []session.Record {
@@ -121,14 +161,33 @@ func (r *Run) Append(role string, content ...wire.Part) error {
 
 // Record commits durable frames that no message implies: decisions, and the
 // call and result of a tsh operation.
+//
+// A tsh operation is two batches. What was asked waits for the decision about it,
+// before which nothing starts; the result waits for the end of the run, since
+// nothing comes between. An error about them is then that of the decision, or
+// the outcome of the run.
 func (r *Run) Record(frames ...wire.Frame) error {
-	return r.live.commit(r, func(ledger) []session.Record {
-		records := make([]session.Record, len(frames))
-		for i, f := range frames {
-			records[i] = &session.Fact{Run: r.ID, Frame: f}
-		}
-		return records
-	})
+	records := make([]session.Record, len(frames))
+	wait := r.Op == "tsh"
+	for i, f := range frames {
+		records[i] = &session.Fact{Run: r.ID, Frame: f}
+		wait = wait && (f.Header().Type == "tool_call" || f.Header().Type == "tool_result")
+	}
+	if wait {
+		return r.hold(records)
+	}
+	return r.live.commit(r, func(ledger) []session.Record { return records })
+}
+
+// hold keeps records for the batch of those that follow them.
+func (r *Run) hold(records []session.Record) error {
+	r.live.mu.Lock()
+	defer r.live.mu.Unlock()
+	if err := r.live.owns(r); err != nil {
+		return err
+	}
+	r.held = append(r.held, records...)
+	return nil
 }
 
 // Emit shows clients a provisional frame; it is stored nowhere. After the run
