@@ -107,6 +107,11 @@ const (
 	MaxLogText     = 4 << 10 // bytes of one text of a log line
 )
 
+// Models (docs/reference/control.md).
+const (
+	MaxFallbacks = 16 // models that are tried in place of one
+)
+
 // Sandboxes (docs/reference/sandbox.md).
 const (
 	SandboxProcesses = 1024             // processes and threads of one sandbox
@@ -130,4 +135,62 @@ const (
 const (
 	MaxTermSide  = 1000    // columns, and rows, of a terminal
 	MaxTermDrain = 1 << 20 // bytes read from a terminal after its program ended
+)
+
+// Models (docs/reference/model.md).
+const (
+	MaxModelFrame       = 64 << 20       // bytes of one line on the model socket, LF included
+	MaxModelMessage     = 24 << 20       // bytes of the content and opaque data of one message as JSON: it fits in a ledger record
+	MaxModelArguments   = 16 << 20       // bytes of the arguments of one call
+	MaxModelParts       = 1024           // parts of one message a model sends
+	MaxModelEvents      = 100_000        // events of one answer
+	MaxModelMessages    = 1_000_000      // messages of one request
+	MaxModelTools       = 1024           // tools one request declares
+	MaxModelDescription = 64 << 10       // bytes of a declared tool's description
+	MaxModelOptions     = 64             // options of one request
+	MaxModelOption      = 4 << 10        // bytes of one option's value, and of a request's cache key
+	MaxModelTokens      = 1 << 32        // tokens of a limit, and of a count a provider reports
+	MaxModelDepth       = 1000           // nesting of arguments, and of opaque data
+	MaxInvalid          = 4 << 10        // bytes kept of what is wrong with a call
+	MaxFailureText      = 4 << 10        // bytes of the text of a failure
+	MaxProviderCode     = 128            // bytes of a provider's own word for a failure
+	MaxRetryAfter       = 24 * time.Hour // that a provider can ask to wait
+	MaxModelConnections = 64             // connections of the model socket at a time
+)
+
+// Providers (docs/reference/model.md).
+const (
+	MaxProviders      = 256     // provider files
+	MaxProviderModels = 1024    // models of one provider file
+	MaxModelID        = 256     // bytes of a provider's own name for a model
+	MaxURL            = 2 << 10 // bytes of a provider's base URL or proxy
+	MaxKey            = 8 << 10 // bytes of one key
+)
+
+// The debug/script model (docs/reference/model.md).
+const (
+	MaxScript       = 64 << 20  // bytes of one script
+	MaxScriptPlaces = 1024      // places in scripts that are remembered
+	MaxScriptDelay  = time.Hour // of one delay
+)
+
+// Prompts of model agents (docs/reference/prompt.md). A character of a window
+// is a byte of the text that is sent.
+const (
+	CharsPerToken    = 4         // characters a token of a context window counts for
+	MaxReserveTokens = 4096      // tokens kept back of a window for the answer; less of a small one
+	MaxPrompt        = 48 << 20  // bytes of the message array of one request, whatever the window
+	MaxSystemPrompt  = 1 << 20   // bytes of the system message
+	HistoryBytes     = 128 << 10 // bytes of the messages after it, where the window is unknown
+	MaxRuleFile      = 64 << 10  // bytes read of one AGENTS.md
+	MaxRuleText      = 64_000    // characters of all of them in a prompt
+	MaxSkillText     = 8000      // characters of the list of skills, where the window is unknown
+	MaxSkillFiles    = 256       // SKILL.md files looked at for one prompt
+	MaxSkillFront    = 16 << 10  // bytes of the front matter of one of them
+	MaxSkillDepth    = 8         // levels of directories descended in search of them
+	MaxSkillEntries  = 8192      // directory entries looked at in search of them
+	MaxSkillAbout    = 1024      // characters kept of a skill's description
+	ShortSkillAbout  = 160       // characters of it where not all fit
+	MaxRuleDirs      = 64        // directories from the workspace down to cwd that are searched
+	MaxWarnings      = 32        // warnings of one search
 )
