@@ -12,9 +12,12 @@ import (
 // ParseEnv reads the file env: KEY=VALUE lines, each key once. Values are taken
 // as they stand, quotes and dollar signs too. Keys the runtime owns may be
 // there and have no effect (RuntimeOwned).
-func ParseEnv(text []byte) ([]string, error) {
+func ParseEnv(text []byte) ([]string, error) { return assignments("env", text) }
+
+// assignments reads a file of KEY=VALUE lines, each key once.
+func assignments(file string, text []byte) ([]string, error) {
 	seen := map[string]bool{}
-	return list("env", text, func(s string) (string, error) {
+	return list(file, text, func(s string) (string, error) {
 		key, val, ok := strings.Cut(s, "=")
 		if !ok {
 			return "", linefile.Refuse(0, s, "is not KEY=VALUE")

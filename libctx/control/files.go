@@ -102,11 +102,27 @@ var toolFiles = map[string]grammar{
 	"status":      of(ParseStatus, Line),
 }
 
+var modelFiles = map[string]grammar{
+	"cap":        of(ParseModelCap, List),
+	"default":    of(ParseDefault, List),
+	"driver":     of(ParseDriver, Line),
+	"effort":     of(ParseEffort, Line),
+	"fallback":   of(ParseFallback, words[libctx.Model]),
+	"id":         of(ParseModelID, word[libctx.Model]),
+	"limit":      of(ParseLimit, stringer[Limit]),
+	"log":        free("log"),
+	"max_output": of(ParseMaxOutput, decimal),
+	"status":     of(ParseStatus, Line),
+}
+
 // AgentFiles is the sorted names of the control files of agents.
 func AgentFiles() []string { return slices.Sorted(maps.Keys(agentFiles)) }
 
 // ToolFiles is the sorted names of the control files of tools.
 func ToolFiles() []string { return slices.Sorted(maps.Keys(toolFiles)) }
+
+// ModelFiles is the sorted names of the control files of models.
+func ModelFiles() []string { return slices.Sorted(maps.Keys(modelFiles)) }
 
 // CheckAgent tests the text of an agent's control file. A name that is no
 // control file is refused too.
@@ -115,6 +131,10 @@ func CheckAgent(file string, text []byte) error { return check(agentFiles, "agen
 // CheckTool tests the text of a tool's control file. A name that is no control
 // file is refused too.
 func CheckTool(file string, text []byte) error { return check(toolFiles, "tools", file, text) }
+
+// CheckModel tests the text of a model's control file. A name that is no
+// control file is refused too.
+func CheckModel(file string, text []byte) error { return check(modelFiles, "models", file, text) }
 
 func check(files map[string]grammar, of, file string, text []byte) error {
 	g, err := find(files, of, file)
@@ -144,6 +164,11 @@ func CanonicalTool(file string, text []byte) ([]byte, error) {
 	return canonical(toolFiles, "tools", file, text)
 }
 
+// CanonicalModel is CanonicalAgent for a model's control file.
+func CanonicalModel(file string, text []byte) ([]byte, error) {
+	return canonical(modelFiles, "models", file, text)
+}
+
 func canonical(files map[string]grammar, of, file string, text []byte) ([]byte, error) {
 	g, err := find(files, of, file)
 	if err != nil {
@@ -158,7 +183,8 @@ func canonical(files map[string]grammar, of, file string, text []byte) ([]byte, 
 
 // CheckPath tests the text of the file at path, which should be absolute. Its
 // place decides the grammar: agent/NAME.d/FILE, tool/NAME.d/FILE (of the tool tsh
-// also config), or a file named .tshrc. A file that has none is refused.
+// also config), model/PROVIDER/NAME.d/FILE, or a file named .tshrc. A file that
+// has none is refused.
 func CheckPath(path string, text []byte) error {
 	dir, file := filepath.Split(filepath.Clean(path))
 	if file == ".tshrc" {
@@ -183,6 +209,17 @@ func CheckPath(path string, text []byte) error {
 			return err
 		}
 		return CheckTool(file, text)
+	case ok && filepath.Base(filepath.Dir(filepath.Dir(dir))) == "model":
+		if _, err := libctx.ParseModel(of + "/" + name); err != nil {
+			return err
+		}
+		if err := CheckModel(file, text); err != nil || file != "id" {
+			return err
+		}
+		if id, _ := ParseModelID(text); string(id) != of+"/"+name {
+			return linefile.In("id", linefile.Refuse(1, string(id), "is not its place, %s/%s", of, name))
+		}
+		return nil
 	}
-	return linefile.Refuse(0, path, "has no grammar: it is not agent/NAME.d/FILE, tool/NAME.d/FILE or .tshrc")
+	return linefile.Refuse(0, path, "has no grammar: it is not agent/NAME.d/FILE, tool/NAME.d/FILE, model/PROVIDER/NAME.d/FILE or .tshrc")
 }
