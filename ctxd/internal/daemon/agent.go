@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"cortexfs.org/ctxd/internal/calls"
 	"cortexfs.org/ctxd/internal/config"
 	"cortexfs.org/ctxd/internal/host"
 	"cortexfs.org/ctxd/internal/run"
@@ -96,13 +97,11 @@ func Agent(ctx context.Context, name string, o Options) error {
 	}
 
 	ctxtool := config.Program("ctxtool")
-	work := &host.Host{
-		Tools: &toolrun.Runner{
-			Layout: layout, Agent: agent, Ctxtool: ctxtool, Tsh: config.Program("tsh"),
-			Programs: config.Programs(),
-		},
-		Log: logger,
+	tools := &toolrun.Runner{
+		Layout: layout, Agent: agent, Ctxtool: ctxtool, Tsh: config.Program("tsh"),
+		Programs: config.Programs(),
 	}
+	work := &host.Host{Tools: tools, Calls: &calls.Caller{Tools: tools, Log: logger}, Log: logger}
 	boxes := &sandboxes{cfg: sandboxrun.Config{Entry: ctxtool, Log: logger}, work: work, log: logger}
 	defer boxes.close()
 	_ = boxes.ready() // a failure is logged, and every request gets it until it has passed

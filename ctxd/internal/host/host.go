@@ -11,13 +11,13 @@ package host
 import (
 	"context"
 
+	"cortexfs.org/ctxd/internal/calls"
 	"cortexfs.org/ctxd/internal/run"
 	"cortexfs.org/ctxd/internal/sandboxrun"
 	"cortexfs.org/ctxd/internal/toolrun"
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/envelope"
 	"cortexfs.org/libctx/errdefs"
-	"cortexfs.org/libctx/fault"
 	"cortexfs.org/libctx/log"
 	"cortexfs.org/libctx/session"
 	"cortexfs.org/libctx/view"
@@ -29,6 +29,7 @@ import (
 // Host is the run.Worker of one agent.
 type Host struct {
 	Tools    *toolrun.Runner
+	Calls    *calls.Caller
 	Launcher *sandboxrun.Launcher
 	Log      *log.Logger
 }
@@ -145,8 +146,8 @@ func (h *Host) turn(ctx context.Context, r *run.Run, out output) (*envelope.Obse
 	if err := r.Append(session.RoleAssistant, said...); err != nil {
 		return nil, err
 	}
-	res, err := h.call(ctx, r, toolrun.Call{ID: call.Call, Name: call.Name, Arguments: call.Arguments})
-	werr := settle(res, func(res toolrun.Result) error {
+	res, err := h.Calls.Do(ctx, r, toolrun.Call{ID: call.Call, Name: call.Name, Arguments: call.Arguments})
+	werr := calls.Settle(res, func(res toolrun.Result) error {
 		return r.Append(session.RoleTool, wire.Part{
 			Type: "tool_result", Call: call.Call, Name: call.Name, Status: res.Status, Text: res.Content,
 			Truncated: res.Truncated, ExitCode: res.ExitCode, DurationMS: res.Duration.Milliseconds(),
@@ -180,8 +181,8 @@ func (h *Host) Tool(ctx context.Context, r *run.Run) error {
 	if err != nil {
 		return err
 	}
-	res, err := h.call(ctx, r, toolrun.Call{ID: id, Name: "tsh", Arguments: args})
-	werr := settle(res, func(res toolrun.Result) error {
+	res, err := h.Calls.Do(ctx, r, toolrun.Call{ID: id, Name: "tsh", Arguments: args})
+	werr := calls.Settle(res, func(res toolrun.Result) error {
 		return r.Record(&wire.ToolResult{
 			Head: wire.Head{Type: "tool_result"}, Call: id, Name: "tsh", Status: res.Status, Content: res.Content,
 			Truncated: res.Truncated, ExitCode: res.ExitCode, DurationMS: res.Duration.Milliseconds(),
@@ -191,51 +192,4 @@ func (h *Host) Tool(ctx context.Context, r *run.Run) error {
 		err = werr
 	}
 	return err
-}
-
-// settle commits the result of a call. One for which a full session has no room
-// is replaced by one that says so, because no run can end with an open call; the
-// error is still that of the first.
-func settle(res toolrun.Result, commit func(toolrun.Result) error) error {
-	err := commit(res)
-	if err == nil {
-		return nil
-	}
-	short := toolrun.Failure("the result could not be kept: " + err.Error())
-	short.ExitCode, short.Duration = res.ExitCode, res.Duration
-	_ = commit(short) // if this fails too, so will the end of the run, which reports it
-	return err
-}
-
-// call is the one way from a committed call to its result: decision, record of
-// the decision, sandbox. The result is to be committed whatever the error says.
-func (h *Host) call(ctx context.Context, r *run.Run, c toolrun.Call) (toolrun.Result, error) {
-	if r.ToolFree {
-		return toolrun.Failure("this run may not call tools"), nil
-	}
-	if err := context.Cause(ctx); err != nil {
-		return toolrun.Failure(err.Error()), err
-	}
-	fault.Point("host.call.committed")
-	c.Run, c.Session, c.Workspace, c.Cwd = r.ID, r.Session, r.Places.Workspace, r.Places.Cwd
-	c.Loaded = r.Loaded()
-	admitted, decision, err := h.Tools.Admit(c)
-	if err != nil {
-		return toolrun.Failure("the tool could not be started"), err
-	}
-	if admitted == nil {
-		h.Log.Info("refused", "session", r.Session, "run", r.ID, "tool", c.Name, "code", decision.Code, "reason", decision.Reason)
-		return toolrun.Failure(sentence(decision)), r.Record(decision)
-	}
-	defer admitted.Close()
-	if err := r.Record(decision); err != nil {
-		return toolrun.Failure("the tool could not be started"), err
-	}
-	fault.Point("host.call.decided")
-	res, err := admitted.Execute(ctx)
-	fault.Point("host.call.executed")
-	if err != nil {
-		h.Log.Warn("call ended early", "session", r.Session, "run", r.ID, "tool", c.Name, "why", err.Error())
-	}
-	return res, err
 }

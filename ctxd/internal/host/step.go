@@ -9,15 +9,11 @@ import (
 	"cortexfs.org/ctxd/internal/run"
 	"cortexfs.org/ctxd/internal/sandboxrun"
 	"cortexfs.org/libctx"
-	"cortexfs.org/libctx/admit"
 	"cortexfs.org/libctx/capture"
 	"cortexfs.org/libctx/envelope"
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/libctx/wire"
 )
-
-// sentence is what the agent is told of a refusal.
-func sentence(d *wire.ToolPolicy) string { return admit.Code(d.Code).Sentence() }
 
 // output is what one step came to.
 type output struct {
