@@ -138,4 +138,3 @@ func set[T any](text map[string][]byte, dir, file string, to *T, parse func([]by
 	*to = v
 	return nil
 }
-
