@@ -158,6 +158,23 @@ const (
 	MaxModelConnections = 64             // connections of the model socket at a time
 )
 
+// HTTP of providers (docs/reference/model-openai.md).
+const (
+	MaxHTTPHead      = 256 << 10        // bytes of the headers of one answer
+	MaxErrorBody     = 64 << 10         // bytes read of an answer that refuses
+	MaxEvent         = 64 << 20         // bytes of one event: arguments of MaxModelArguments, escaped
+	MaxEventStream   = 256 << 20        // bytes of one answer: MaxModelEvents events and what is around the text in them
+	MaxIdleProviders = 32               // unused connections that are kept open, of all providers
+	MaxProxies       = 16               // proxies connections are kept open through
+	ProviderConnect  = 30 * time.Second // until name, connection and TLS are there
+	ProviderHeaders  = 10 * time.Minute // from then until the headers of the answer are in: a local server loads its model meanwhile
+	ProviderSilence  = 5 * time.Minute  // without one byte of the answer; servers that think long send comments
+	ProviderError    = 10 * time.Second // for the text of an answer that refuses
+	ProviderRequest  = 2 * time.Hour    // for all of one request, comments or not
+	ProviderIdle     = 90 * time.Second // that an unused connection is kept open
+	ProviderDrain    = time.Second      // for the rest of an answer after its last event, so that its connection can be used again
+)
+
 // Providers (docs/reference/model.md).
 const (
 	MaxProviders      = 256     // provider files

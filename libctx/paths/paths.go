@@ -190,6 +190,9 @@ func (l Layout) Socket(a libctx.Agent) string {
 	return filepath.Join(l.Runtime, "agent", string(a)+".sock")
 }
 
+// ModelSocket is where ctxmodel listens.
+func (l Layout) ModelSocket() string { return filepath.Join(l.Runtime, "model.sock") }
+
 // ServeLog is the log of an activator that was started in the background.
 func (l Layout) ServeLog() string { return filepath.Join(l.Runtime, "ctxd.log") }
 
@@ -198,6 +201,14 @@ func (l Layout) ServeLock() string { return filepath.Join(l.Locks, "serve") }
 
 // StartLock is held by whoever is just starting the activator.
 func (l Layout) StartLock() string { return filepath.Join(l.Locks, "start") }
+
+// Paths of the configuration.
+
+// Providers is the directory of the provider files.
+func (l Layout) Providers() string { return filepath.Join(l.Config, "providers.d") }
+
+// Keys is the directory of the keys, a directory below it for each provider.
+func (l Layout) Keys() string { return filepath.Join(l.Secrets, "provider") }
 
 // View is the directory of an agent's prepared views.
 func (l Layout) View(a libctx.Agent) string { return filepath.Join(l.Views, string(a)) }

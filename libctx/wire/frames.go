@@ -22,13 +22,16 @@ type Head struct {
 func (h *Head) Header() *Head { return h }
 
 // Part is one piece of message content in frames and in the ledger. Type is
-// "text", "tool_call" or "tool_result"; the other members belong to it.
+// "text", "reasoning", "tool_call" or "tool_result"; the other members belong to
+// it. A tool call that a model wrote wrongly carries in Invalid what is wrong
+// with it; it is never executed, and its arguments are an empty object.
 type Part struct {
 	Type       string         `json:"type"`
 	Call       libctx.Call    `json:"call,omitzero"`
 	Name       libctx.Tool    `json:"name,omitzero"`
 	Arguments  jsontext.Value `json:"arguments,omitzero"`
-	Status     string         `json:"status,omitzero"` // tool_result: "ok" or "error"
+	Invalid    string         `json:"invalid,omitzero"` // tool_call
+	Status     string         `json:"status,omitzero"`  // tool_result: "ok" or "error"
 	Text       string         `json:"text,omitzero"`
 	Truncated  bool           `json:"truncated,omitzero"`
 	ExitCode   *int           `json:"exit_code,omitzero"`
