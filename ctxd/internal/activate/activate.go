@@ -1,8 +1,8 @@
 // Package activate is the activator for machines without systemd: it holds the
-// listening socket of every agent of a tree and starts the agent's server, with
-// that socket, when somebody connects. It never accepts a connection itself, so
-// the kernel's queue keeps every client while a server starts, ends, or starts
-// again.
+// listening socket of every agent of a tree, and that of the models, and starts
+// the server of a socket, with the socket, when somebody connects. It never
+// accepts a connection itself, so the kernel's queue keeps every client while a
+// server starts, ends, or starts again.
 package activate
 
 import (
@@ -13,22 +13,21 @@ import (
 	"strings"
 	"sync"
 
+	"cortexfs.org/ctxd/internal/child"
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/libctx/log"
 	"cortexfs.org/libctx/paths"
-	"cortexfs.org/libctx/unixsock"
 	"github.com/fsnotify/fsnotify"
 )
 
 // Config of Run.
 type Config struct {
-	Layout  paths.Layout
-	Log     *log.Logger
-	Bind    func(libctx.Agent) (*unixsock.Listener, error) // makes an agent's socket
-	Command func(libctx.Agent) []string                    // argv of its server, argv[0] a path
-	Env     []string                                       // of the servers
-	Ready   func()                                         // called once, when every socket accepts
+	Layout paths.Layout
+	Log    *log.Logger
+	Agent  func(libctx.Agent) Socket // that of an agent
+	Others []Socket                  // held all the time
+	Ready  func()                    // called once, when every socket accepts
 }
 
 // Run holds the sockets until the context ends, then ends the servers it
@@ -42,10 +41,15 @@ func Run(ctx context.Context, cfg Config) error {
 	if err := watch.Add(cfg.Layout.Agents()); err != nil {
 		return errdefs.New(errdefs.KindOf(err), "watch %s: %w", cfg.Layout.Agents(), err)
 	}
-	s := newStarter(cfg.Env)
-	defer s.close()
-	set := &sockets{cfg: cfg, starter: s, held: map[libctx.Agent]context.CancelFunc{}}
+	starter := child.NewStarter()
+	defer starter.Close()
+	set := &sockets{cfg: cfg, starter: starter, held: map[libctx.Agent]context.CancelFunc{}}
 	defer set.close()
+	for _, socket := range cfg.Others {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		set.hold(ctx, socket)
+	}
 	set.sync(ctx)
 	cfg.Ready()
 	for {
@@ -70,7 +74,7 @@ func Run(ctx context.Context, cfg Config) error {
 // sockets is the set of agents whose sockets are held.
 type sockets struct {
 	cfg     Config
-	starter *starter
+	starter *child.Starter
 	held    map[libctx.Agent]context.CancelFunc
 	work    sync.WaitGroup
 }
@@ -87,14 +91,8 @@ func (s *sockets) sync(ctx context.Context) {
 			continue
 		}
 		ctx, cancel := context.WithCancel(ctx)
-		k := &keeper{
-			agent: agent, cfg: s.cfg, starter: s.starter,
-			log: s.cfg.Log.With("agent", string(agent)),
-		}
-		first := make(chan struct{})
 		s.held[agent] = cancel
-		s.work.Go(func() { k.run(ctx, first) })
-		<-first
+		s.hold(ctx, s.cfg.Agent(agent))
 	}
 	for agent, cancel := range s.held {
 		if !agents[agent] {
@@ -102,6 +100,15 @@ func (s *sockets) sync(ctx context.Context) {
 			delete(s.held, agent)
 		}
 	}
+}
+
+// hold keeps one socket until the context ends. It returns when the first attempt
+// to take it is over.
+func (s *sockets) hold(ctx context.Context, socket Socket) {
+	k := &keeper{socket: socket, starter: s.starter, log: s.cfg.Log.With("socket", socket.Name)}
+	first := make(chan struct{})
+	s.work.Go(func() { k.run(ctx, first) })
+	<-first
 }
 
 func (s *sockets) close() {

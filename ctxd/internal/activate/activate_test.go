@@ -36,10 +36,23 @@ func serve(t *testing.T, command ...string) string {
 	go func() {
 		ended <- Run(ctx, Config{
 			Layout: l, Log: log.Discard(), Ready: func() { close(ready) },
-			Bind: func(libctx.Agent) (*unixsock.Listener, error) {
-				return unixsock.Listen(socket, unixsock.Options{Perm: 0o600, UID: -1, GID: -1})
+			Agent: func(libctx.Agent) Socket {
+				return Socket{
+					Bind: func() (*unixsock.Listener, error) {
+						return unixsock.Listen(socket, unixsock.Options{Perm: 0o600, UID: -1, GID: -1})
+					},
+					Command: command,
+					Refusal: func(why error) []byte {
+						line, err := wire.MarshalFrame(&wire.Error{
+							Head: wire.Head{Type: "error"}, Code: errdefs.Unavailable, Message: why.Error(),
+						})
+						if err != nil {
+							t.Error(err)
+						}
+						return line
+					},
+				}
 			},
-			Command: func(libctx.Agent) []string { return command },
 		})
 	}()
 	t.Cleanup(func() {

@@ -2,18 +2,16 @@ package activate
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"os"
 	"syscall"
 	"time"
 
-	"cortexfs.org/libctx"
+	"cortexfs.org/ctxd/internal/child"
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/libctx/fault"
 	"cortexfs.org/libctx/log"
 	"cortexfs.org/libctx/unixsock"
-	"cortexfs.org/libctx/wire"
 	"golang.org/x/sys/unix"
 )
 
@@ -29,11 +27,10 @@ const (
 // the first ones may have been killed by accident, and then the next one serves.
 const hopeless = 3
 
-// keeper holds one agent's socket.
+// keeper holds one socket.
 type keeper struct {
-	agent   libctx.Agent
-	cfg     Config
-	starter *starter
+	socket  Socket
+	starter *child.Starter
 	log     *log.Logger
 	wait    time.Duration
 
@@ -46,7 +43,7 @@ func (k *keeper) run(ctx context.Context, first chan<- struct{}) {
 	var l *unixsock.Listener
 	for l == nil {
 		var err error
-		l, err = k.cfg.Bind(k.agent)
+		l, err = k.socket.Bind()
 		if first != nil {
 			close(first)
 			first = nil
@@ -60,7 +57,9 @@ func (k *keeper) run(ctx context.Context, first chan<- struct{}) {
 	}
 	defer func() {
 		l.Close()
-		os.Remove(k.cfg.Layout.AgentLink(k.agent))
+		if k.socket.Unbound != nil {
+			k.socket.Unbound()
+		}
 	}()
 	k.wait = 0
 	// One duplicate to watch, one to pass on: passing a file on makes it useless
@@ -84,7 +83,7 @@ func (k *keeper) run(ctx context.Context, first chan<- struct{}) {
 			k.wait, k.failures = 0, 0
 		}
 		if err != nil {
-			k.log.Warn("the agent's server ended", "why", err.Error())
+			k.log.Warn("the server ended", "why", err.Error())
 			if k.failures++; k.failures >= hopeless {
 				k.refuse(l, err)
 			}
@@ -115,10 +114,12 @@ func (k *keeper) connection(ctx context.Context, f *os.File) bool {
 	return err == nil && ctx.Err() == nil
 }
 
-// serve starts the agent's server with the socket and waits for its end.
+// serve starts the server with the socket and waits for its end.
 func (k *keeper) serve(ctx context.Context, socket *os.File) error {
 	fault.Point("activate.spawn")
-	p, err := k.starter.start(k.cfg.Command(k.agent), socket)
+	p, err := k.starter.Start(child.Program{
+		Argv: k.socket.Command, Env: append([]string{"LISTEN_FDS=1"}, k.socket.Env...), File: socket,
+	})
 	if err != nil {
 		return err
 	}
@@ -137,13 +138,7 @@ func (k *keeper) serve(ctx context.Context, socket *os.File) error {
 
 // refuse answers everybody who is queued now: no server comes for them.
 func (k *keeper) refuse(l *unixsock.Listener, why error) {
-	line, err := wire.MarshalFrame(&wire.Error{
-		Head: wire.Head{Type: "error"}, Code: errdefs.Unavailable,
-		Message: fmt.Sprintf("agent %s: its server does not start: %v; the log of ctxd serve says more", k.agent, why),
-	})
-	if err != nil {
-		return
-	}
+	line := k.socket.Refusal(why)
 	for {
 		c, err := l.AcceptQueued()
 		if err != nil {

@@ -7,15 +7,13 @@ import (
 
 	"cortexfs.org/ctxd/internal/activate"
 	"cortexfs.org/ctxd/internal/config"
-	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/errdefs"
-	"cortexfs.org/libctx/unixsock"
 	"github.com/coreos/go-systemd/v22/daemon"
 	"golang.org/x/sys/unix"
 )
 
-// Serve holds the sockets of all agents of the tree and starts an agent's server
-// on its first connection. It ends with the context; another one for the same
+// Serve holds the sockets of all agents of the tree, and that of the models, and
+// starts the server of each on its first connection. It ends with the context; another one for the same
 // tree is errdefs.Exists.
 func Serve(ctx context.Context, o Options) error {
 	logger, layout, err := prepare(o)
@@ -34,28 +32,21 @@ func Serve(ctx context.Context, o Options) error {
 	if err != nil {
 		return errdefs.New(errdefs.Internal, "own program: %w", err)
 	}
-	level := o.Level
-	err = activate.Run(ctx, activate.Config{
+	held := holder{layout: layout, self: self, options: o, env: config.Environ()}
+	cfg := activate.Config{
 		Layout: layout,
 		Log:    logger,
-		Env:    config.Environ(),
-		Bind: func(agent libctx.Agent) (*unixsock.Listener, error) {
-			owner, _ := ownerOf(layout, agent) // refused files are answered by the agent's server
-			return Bind(layout, agent, owner)
-		},
-		Command: func(agent libctx.Agent) []string {
-			argv := []string{self, "--root", layout.Root, "--log-level", level, "agent"}
-			if o.Idle >= 0 {
-				argv = append(argv, "--idle", o.Idle.String())
-			}
-			return append(argv, string(agent))
-		},
+		Agent:  held.agent,
 		Ready: func() {
 			if _, err := daemon.SdNotify(true, daemon.SdNotifyReady); err != nil {
 				logger.Warn("readiness", "why", err.Error())
 			}
 		},
-	})
+	}
+	if program := config.Program("ctxmodel"); program != "" {
+		cfg.Others = []activate.Socket{held.models(program)}
+	}
+	err = activate.Run(ctx, cfg)
 	logger.Info("serve ended")
 	return err
 }
