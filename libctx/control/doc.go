@@ -1,5 +1,6 @@
-// Package control is the grammar of every control file of agents and tools:
-// the files of agent/NAME.d and tool/NAME.d (docs/reference/control.md).
+// Package control is the grammar of every control file of agents, tools and models:
+// the files of agent/NAME.d, tool/NAME.d and model/PROVIDER/NAME.d
+// (docs/reference/control.md).
 //
 // A control file is one value and LF, or one value a line, at most 64 KiB. Each
 // grammar has one canonical text: writing what was parsed gives the same bytes.

@@ -59,15 +59,19 @@ var canonicalTexts = map[string]map[string][]string{
 		"schema":      {"{}\n", "{\"type\": \"object\",\n \"properties\": {\"path\": {\"type\": \"string\"}}}\n"},
 		"status":      {"ready\n"},
 	},
+	"model": modelTexts,
 }
 
-// refusedTexts holds, for every file, texts that are refused, each with the
-// line and the token the error must name.
-var refusedTexts = map[string][]struct {
+// refusedText is a text that is refused, with the line and the token the error
+// must name.
+type refusedText struct {
 	file, text string
 	line       int
 	token      string
-}{
+}
+
+// refusedTexts holds, for every file, texts that are refused.
+var refusedTexts = map[string][]refusedText{
 	"agent": {
 		{"abi", "argv-v1\n", 1, "argv-v1"},
 		{"approval", "Ask\n", 1, "Ask"},
@@ -171,28 +175,27 @@ var refusedTexts = map[string][]struct {
 		{"schema", "{\"type\": \"object\"}", 1, "{\"type\": \"object\"}"},
 		{"perm", "rwx\n", 0, "perm"},
 	},
+	"model": refusedModelTexts,
 }
 
+// kinds are what has control files.
+var kinds = []string{"agent", "tool", "model"}
+
 func checker(of string) func(string, []byte) error {
-	if of == "agent" {
-		return CheckAgent
-	}
-	return CheckTool
+	return map[string]func(string, []byte) error{"agent": CheckAgent, "tool": CheckTool, "model": CheckModel}[of]
 }
 
 func canonicaler(of string) func(string, []byte) ([]byte, error) {
-	if of == "agent" {
-		return CanonicalAgent
-	}
-	return CanonicalTool
+	return map[string]func(string, []byte) ([]byte, error){"agent": CanonicalAgent, "tool": CanonicalTool, "model": CanonicalModel}[of]
+}
+
+func filesOf(of string) []string {
+	return map[string]func() []string{"agent": AgentFiles, "tool": ToolFiles, "model": ModelFiles}[of]()
 }
 
 func TestCanonicalTexts(t *testing.T) {
 	for of, files := range canonicalTexts {
-		names := AgentFiles()
-		if of == "tool" {
-			names = ToolFiles()
-		}
+		names := filesOf(of)
 		for _, file := range names {
 			texts, ok := files[file]
 			if !ok {
@@ -224,7 +227,7 @@ func TestRefusedTexts(t *testing.T) {
 				t.Errorf("%s %s: %q: %v", of, c.file, c.text, err)
 			case e.Line != c.line || e.Token != c.token:
 				t.Errorf("%s %s: %q: line %d token %q, want %d %q (%v)", of, c.file, c.text, e.Line, e.Token, c.line, c.token, err)
-			case slices.Contains(AgentFiles(), c.file) && of == "agent" && e.File != c.file:
+			case slices.Contains(filesOf(of), c.file) && e.File != c.file:
 				t.Errorf("%s: %q: names file %q", c.file, c.text, e.File)
 			case strings.ContainsAny(err.Error(), "\n\r\x1b") || len(err.Error()) > 400:
 				t.Errorf("%s: message is not one short line: %q", c.file, err)
@@ -377,25 +380,22 @@ func FuzzFiles(f *testing.F) {
 	for of, files := range canonicalTexts {
 		for file, texts := range files {
 			for _, text := range texts {
-				f.Add(of == "tool", file, []byte(text))
+				f.Add(byte(slices.Index(kinds, of)), file, []byte(text))
 				n++
 			}
 		}
 	}
 	for of, cases := range refusedTexts {
 		for _, c := range cases {
-			f.Add(of == "tool", c.file, []byte(c.text))
+			f.Add(byte(slices.Index(kinds, of)), c.file, []byte(c.text))
 			n++
 		}
 	}
 	if n < 100 {
 		f.Fatalf("only %d seeds", n)
 	}
-	f.Fuzz(func(t *testing.T, tool bool, file string, text []byte) {
-		of := "agent"
-		if tool {
-			of = "tool"
-		}
+	f.Fuzz(func(t *testing.T, kind byte, file string, text []byte) {
+		of := kinds[int(kind)%len(kinds)]
 		before := bytes.Clone(text)
 		if err := checker(of)(file, text); err != nil {
 			if errdefs.KindOf(err) != errdefs.Invalid || strings.ContainsAny(err.Error(), "\n\r\x1b\x00") {

@@ -30,10 +30,7 @@ func roundTrip[T any](t *testing.T, file string, gen *rapid.Generator[T], write 
 		if err != nil || !equal(got, v) {
 			t.Fatalf("%q is read as %v, %v", text, got, err)
 		}
-		of := "agent"
-		if agentFiles[file] == nil {
-			of = "tool"
-		}
+		of := kinds[slices.IndexFunc(kinds, func(of string) bool { return slices.Contains(filesOf(of), file) })]
 		if again, err := canonicaler(of)(file, text); err != nil || string(again) != string(text) {
 			t.Fatalf("%q is written as %q, %v", text, again, err)
 		}
@@ -45,6 +42,9 @@ func same[T comparable](a, b T) bool { return a == b }
 func TestValuesSurviveWriting(t *testing.T) {
 	roundTrip(t, "perm", rapid.Map(rapid.IntRange(0, 7), func(i int) Perm { return Perm(i) }), stringer[Perm], ParsePermFile, same)
 	roundTrip(t, "window", rapid.Map(rapid.Uint32(), func(n uint32) Window { return Window(n) }), stringer[Window], ParseWindow, same)
+	roundTrip(t, "limit", rapid.Map(rapid.Uint32(), func(n uint32) Limit { return Limit(n) }), stringer[Limit], ParseLimit, same)
+	roundTrip(t, "max_output", rapid.Uint32Min(1), decimal[uint32], ParseMaxOutput, same)
+	roundTrip(t, "fallback", distinct(rapid.Map(genName, func(s string) libctx.Model { return libctx.Model("p/" + s) })), words[libctx.Model], ParseFallback, slices.Equal)
 	roundTrip(t, "result_bytes", rapid.IntRange(1, libctx.MaxToolResultHard), decimal[int], ParseResultBytes, same)
 	roundTrip(t, "timeout", rapid.Map(rapid.Int64Range(1, int64(libctx.MaxToolTimeout)), func(n int64) time.Duration { return time.Duration(n) }), writeTimeout, ParseTimeout, same)
 	roundTrip(t, "pid", rapid.IntRange(0, 1<<31-1), writePid, ParsePid, same)
