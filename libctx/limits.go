@@ -137,6 +137,13 @@ const (
 	MaxTermDrain = 1 << 20 // bytes read from a terminal after its program ended
 )
 
+// Runs of model agents (docs/reference/run.md).
+const (
+	MaxTurns     = 256 // requests to a model in one run
+	MaxTurnCalls = 32  // tool calls of one answer that are carried out
+	MaxWave      = 4   // calls that run beside each other
+)
+
 // Models (docs/reference/model.md).
 const (
 	MaxModelFrame       = 64 << 20       // bytes of one line on the model socket, LF included
@@ -162,7 +169,7 @@ const (
 const (
 	MaxHTTPHead      = 256 << 10        // bytes of the headers of one answer
 	MaxErrorBody     = 64 << 10         // bytes read of an answer that refuses
-	MaxEvent         = 64 << 20         // bytes of one event: arguments of MaxModelArguments, escaped
+	MaxEvent         = 32 << 20         // bytes of one event: arguments of MaxModelArguments, escaped
 	MaxEventStream   = 256 << 20        // bytes of one answer: MaxModelEvents events and what is around the text in them
 	MaxIdleProviders = 32               // unused connections that are kept open, of all providers
 	MaxProxies       = 16               // proxies connections are kept open through

@@ -108,6 +108,7 @@ func (c *Caller) Do(ctx context.Context, r *run.Run, call toolrun.Call) (toolrun
 const (
 	ToolFree   = "this run may not call tools"
 	NotStarted = "the tool could not be started"
+	Abandoned  = "not executed: the run ended before"
 )
 
 // Settle commits the result of a call. One for which a full session has no room

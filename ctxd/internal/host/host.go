@@ -146,12 +146,10 @@ func (h *Host) turn(ctx context.Context, r *run.Run, out output) (*envelope.Obse
 	if err := r.Append(session.RoleAssistant, said...); err != nil {
 		return nil, err
 	}
-	res, err := h.Calls.Do(ctx, r, toolrun.Call{ID: call.Call, Name: call.Name, Arguments: call.Arguments})
+	c := toolrun.Call{ID: call.Call, Name: call.Name, Arguments: call.Arguments}
+	res, err := h.Calls.Do(ctx, r, c)
 	werr := calls.Settle(res, func(res toolrun.Result) error {
-		return r.Append(session.RoleTool, wire.Part{
-			Type: "tool_result", Call: call.Call, Name: call.Name, Status: res.Status, Text: res.Content,
-			Truncated: res.Truncated, ExitCode: res.ExitCode, DurationMS: res.Duration.Milliseconds(),
-		})
+		return r.Append(session.RoleTool, calls.Part(c, res))
 	})
 	if err != nil {
 		return nil, err

@@ -1,0 +1,199 @@
+package calls
+
+import (
+	"context"
+	"sync"
+
+	"cortexfs.org/ctxd/internal/run"
+	"cortexfs.org/ctxd/internal/toolrun"
+	"cortexfs.org/libctx"
+	"cortexfs.org/libctx/fault"
+	"cortexfs.org/libctx/session"
+	"cortexfs.org/libctx/wire"
+)
+
+// All carries out the committed calls of one message, in their order. Calls that
+// follow one another and only observe run beside each other, at most
+// libctx.MaxWave; every other one waits for those before it and lets those after
+// it wait. Each is decided about when its turn comes, and each result is durable
+// as soon as it is there. After All every call has a result in the ledger,
+// unless storage failed. The error ends the run.
+func (c *Caller) All(ctx context.Context, r *run.Run, list []toolrun.Call) error {
+	return carryOut(ctx, &desk{c, r}, list)
+}
+
+// counter is what waves are made with: the decision, the execution and the
+// ledger of one run.
+type counter interface {
+	decide(toolrun.Call) (ticket, error)
+	execute(context.Context, ticket) (toolrun.Result, error)
+	commit(decisions []ticket, results []settled) error
+}
+
+// ticket is a call that was decided about: *Pending.
+type ticket interface {
+	Observes() bool
+	Refusal() (toolrun.Result, bool)
+	Close()
+}
+
+// settled is the result of a call.
+type settled struct {
+	call toolrun.Call
+	res  toolrun.Result
+}
+
+// carryOut is All.
+func carryOut(ctx context.Context, at counter, list []toolrun.Call) error {
+	for len(list) > 0 {
+		n, err := wave(ctx, at, list)
+		list = list[n:]
+		if err != nil {
+			return abandon(at, list, err)
+		}
+	}
+	return nil
+}
+
+// abandon settles the calls that are not started any more, and returns why.
+func abandon(at counter, rest []toolrun.Call, why error) error {
+	if len(rest) == 0 {
+		return why
+	}
+	results := make([]settled, len(rest))
+	for i, call := range rest {
+		results[i] = settled{call, toolrun.Failure(Abandoned)}
+	}
+	_ = at.commit(nil, results) // if this fails, so will the end of the run, which reports it
+	return why
+}
+
+// wave carries out the calls at the front that belong together and says how many
+// that were: each of them has its result.
+func wave(ctx context.Context, at counter, list []toolrun.Call) (int, error) {
+	if err := context.Cause(ctx); err != nil {
+		return 0, err
+	}
+	fault.Point("calls.committed")
+	tickets, err := gather(at, list)
+	defer func() {
+		for _, t := range tickets {
+			t.Close()
+		}
+	}()
+	if err != nil {
+		return 0, err
+	}
+	if refusal, refused := tickets[0].Refusal(); refused {
+		return 1, at.commit(tickets, []settled{{list[0], refusal}})
+	}
+	if err := at.commit(tickets, nil); err != nil {
+		return 0, err
+	}
+	return len(tickets), together(ctx, at, tickets, list)
+}
+
+// gather decides about the calls at the front. The first one is there in any
+// case, others only as long as all of them observe: what comes after them is
+// decided about again, when they are over.
+func gather(at counter, list []toolrun.Call) ([]ticket, error) {
+	first, err := at.decide(list[0])
+	if err != nil {
+		return nil, err
+	}
+	tickets := []ticket{first}
+	for len(tickets) < min(libctx.MaxWave, len(list)) && first.Observes() {
+		next, err := at.decide(list[len(tickets)])
+		if err != nil {
+			return tickets, err
+		}
+		if !next.Observes() {
+			next.Close()
+			break
+		}
+		tickets = append(tickets, next)
+	}
+	return tickets, nil
+}
+
+// together executes admitted calls beside each other and commits each result as
+// it comes.
+func together(ctx context.Context, at counter, tickets []ticket, list []toolrun.Call) error {
+	if len(tickets) == 1 {
+		res, err := at.execute(ctx, tickets[0])
+		if failed := keep(at, settled{list[0], res}); err == nil {
+			err = failed
+		}
+		return err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	type outcome struct {
+		settled
+		err error
+	}
+	outcomes := make(chan outcome, len(tickets))
+	var running sync.WaitGroup
+	for i, t := range tickets {
+		running.Go(func() {
+			res, err := at.execute(ctx, t)
+			outcomes <- outcome{settled{list[i], res}, err}
+		})
+	}
+	defer running.Wait()
+	var first error
+	for range tickets {
+		o := <-outcomes
+		if failed := keep(at, o.settled); o.err == nil {
+			o.err = failed
+		}
+		if o.err != nil && first == nil {
+			first = o.err
+			cancel(o.err) // the run ends, and with it what still runs
+		}
+	}
+	return first
+}
+
+// keep commits one result.
+func keep(at counter, s settled) error {
+	return Settle(s.res, func(res toolrun.Result) error { return at.commit(nil, []settled{{s.call, res}}) })
+}
+
+// desk is the counter of a run.
+type desk struct {
+	caller *Caller
+	run    *run.Run
+}
+
+func (d *desk) decide(call toolrun.Call) (ticket, error) { return d.caller.Decide(d.run, call) }
+
+func (d *desk) execute(ctx context.Context, t ticket) (toolrun.Result, error) {
+	return d.caller.Execute(ctx, d.run, t.(*Pending))
+}
+
+func (d *desk) commit(decisions []ticket, results []settled) error {
+	return d.run.Commit(func(string) []session.Record {
+		var records []session.Record
+		for _, t := range decisions {
+			records = append(records, &session.Fact{Run: d.run.ID, Frame: t.(*Pending).Decision})
+		}
+		for _, s := range results {
+			records = append(records, Entry(d.run.ID, s.call, s.res))
+		}
+		return records
+	})
+}
+
+// Entry is the record of a call's result.
+func Entry(id libctx.Run, call toolrun.Call, res toolrun.Result) *session.Entry {
+	return &session.Entry{Run: id, Kind: session.KindMessage, Role: session.RoleTool, Content: []wire.Part{Part(call, res)}}
+}
+
+// Part is a call's result as a part of a message.
+func Part(call toolrun.Call, res toolrun.Result) wire.Part {
+	return wire.Part{
+		Type: "tool_result", Call: call.ID, Name: call.Name, Status: res.Status, Text: res.Content,
+		Truncated: res.Truncated, ExitCode: res.ExitCode, DurationMS: res.Duration.Milliseconds(),
+	}
+}
