@@ -25,7 +25,12 @@ type Agent struct {
 	User    string          // the owner's login name, "agent" if there is none
 
 	Executable bool         // has an abi control: an executable agent
-	Model      libctx.Model // the model control; set for every agent that is not executable
+	Model      libctx.Model // the model control as written, a model or an alias; set for every agent that is not executable
+
+	Window   control.Window // as set: it need not fit the model
+	Effort   string         // "auto" leaves it to the model
+	System   string         // system.md; not read for an executable agent
+	Template string         // prompt.template.md; likewise
 
 	Perm     control.Perm
 	Policy   policy.Policy
@@ -65,6 +70,7 @@ func defaults(name libctx.Agent, who principal) *Agent {
 		ResultBytes: libctx.MaxToolResult,
 		Approval:    control.ApprovalAuto,
 		Effects:     control.EffectsUnsafeHost,
+		Effort:      control.EffortAuto,
 		Life:        control.LifeOwned,
 	}
 }

@@ -18,9 +18,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// kept are the controls that the runtime writes itself or that only prompts
-// are made of: they must be trusted like the others, and are not read here.
-var kept = []string{"log", "meta.json", "pid", "prompt.template.md", "status", "system.md"}
+// kept are the controls that the runtime writes itself: they must be trusted
+// like the others, and are not read here. Nor are those that prompts are made
+// of, if there is no model to be told anything.
+var kept = []string{"log", "meta.json", "pid", "status"}
+
+func promptText(file string) bool { return file == "system.md" || file == "prompt.template.md" }
 
 // Load reads an agent from its control directory, with one open of the
 // directory and a read of each file that is there. Errors: errdefs.NotFound if
@@ -136,12 +139,13 @@ func (c *controls) read(dir *atomicfile.Dir) error {
 	if err != nil {
 		return errdefs.New(errdefs.KindOf(err), "%s: %w", c.dir, bare(err))
 	}
+	executable := slices.ContainsFunc(entries, func(e entry) bool { return e.name == "abi" })
 	for _, e := range entries {
 		file, name := e.name, c.dir+"/"+e.name
 		if !isRegular(&e.st) {
 			return notRegular(name, &e.st)
 		}
-		if slices.Contains(kept, file) {
+		if slices.Contains(kept, file) || executable && promptText(file) {
 			if err := trusted(name, &e.st, c.owner); err != nil {
 				return err
 			}
@@ -178,11 +182,9 @@ func set[T any](c *controls, file string, to *T, parse func([]byte) (T, error)) 
 	return nil
 }
 
-// check holds a control that is not used here to its grammar all the same: an
-// agent is refused for any file that does not parse.
-func (c *controls) check(file string) error {
-	var none struct{}
-	return set(c, file, &none, func(text []byte) (struct{}, error) { return none, control.CheckAgent(file, text) })
+// free is the parser of a file of free text.
+func free(file string) func([]byte) (string, error) {
+	return func(text []byte) (string, error) { return control.ParseText(file, text) }
 }
 
 // agent makes the agent out of the texts.
@@ -214,7 +216,10 @@ func (c *controls) agent(l paths.Layout, name libctx.Agent) (*Agent, error) {
 		set(c, "effects", &a.Effects, control.ParseEffects),
 		set(c, "parent", &parent, control.ParseParent),
 		set(c, "life", &a.Life, control.ParseLife),
-		c.check("window"), c.check("effort"),
+		set(c, "window", &a.Window, control.ParseWindow),
+		set(c, "effort", &a.Effort, control.ParseEffort),
+		set(c, "system.md", &a.System, free("system.md")),
+		set(c, "prompt.template.md", &a.Template, free("prompt.template.md")),
 	); err != nil {
 		return nil, first(err)
 	}

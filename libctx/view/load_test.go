@@ -33,6 +33,7 @@ func TestDefaults(t *testing.T) {
 		Mounts:  mount.Default(self.UID, "bare"),
 		Cwd:     "/workspace",
 		Timeout: 2 * time.Minute, ResultBytes: 50 << 10, Approval: "auto", Effects: "unsafe-host", Life: "owned",
+		Effort: "auto",
 	}
 	if diff := cmp.Diff(want, a); diff != "" {
 		t.Error(diff)
@@ -51,6 +52,7 @@ func TestEveryControl(t *testing.T) {
 		"cwd": "/workspace/src\n", "protect": ".vscode\n", "timeout": "5s\n", "result_bytes": "1000\n",
 		"approval": "ask\n", "effects": "controlled\n", "parent": "agent:boss\n", "life": "temp\n",
 		"mount": "/ctx\t/ctx\tro\tnoexec\n", "root": "/ctx\n", "uid": uid() + "\n", "model": "debug/echo\n",
+		"window": "8000\n", "effort": "high\n",
 	})
 	a := w.load()
 	p, err := policy.Parse([]byte("allow editor_t network:default connect\n"))
@@ -62,10 +64,30 @@ func TestEveryControl(t *testing.T) {
 		Mounts: mount.Table{{Source: "/ctx", Target: "/ctx", ReadOnly: true, Options: []string{"noexec"}}},
 		Env:    []string{"A=1", "PATH=/evil", "CTX_ROOT=/evil", "B=x y"}, Cwd: "/workspace/src", Protect: []string{".vscode"},
 		Timeout: 5 * time.Second, ResultBytes: 1000, Approval: "ask", Effects: "controlled",
-		Parent: "agent:boss", Life: "temp", Network: true,
+		Parent: "agent:boss", Life: "temp", Network: true, Window: 8000, Effort: "high",
 	}
 	if diff := cmp.Diff(want, a); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// A model is told what system.md and prompt.template.md say, byte for byte. For
+// an executable agent nobody reads them, so they can not refuse it.
+func TestPromptTexts(t *testing.T) {
+	w := newWorld(t)
+	w.control("m", map[string]string{"model": "main\n", "system.md": "You\r\ncode.", "prompt.template.md": "{{time}}\n\n"})
+	a, err := Load(w.Layout, "m")
+	w.ok(err)
+	if a.Model != "main" || a.Window != 0 || a.Effort != "auto" || a.System != "You\r\ncode." || a.Template != "{{time}}\n\n" {
+		t.Errorf("%+v", a)
+	}
+	w.control("coder", map[string]string{"system.md": "\x00"})
+	if a := w.load(); a.System != "" {
+		t.Errorf("%q", a.System)
+	}
+	w.control("m", map[string]string{"system.md": "\x00"})
+	if _, err := Load(w.Layout, "m"); !errdefs.Is(err, errdefs.Invalid) || !strings.Contains(err.Error(), "agent/m.d/system.md") {
+		t.Error(err)
 	}
 }
 
@@ -94,6 +116,7 @@ func TestGrammar(t *testing.T) {
 		"tools": "tsh\n", "path": "tool\n", "mount": "/ctx /ctx ro -\n", "env": "novalue\n", "cwd": "src\n",
 		"protect": "../x\n", "timeout": "2h\n", "result_bytes": "0\n", "approval": "never\n", "effects": "all\n",
 		"parent": "boss\n", "life": "detached\n", "label": "coder_t\n", "model": "a/b/c\n",
+		"window": "0\n", "effort": "max\n",
 		"owner": "me\n", "gid": "-1\n", "groups": "1\n1\n", "uid": "x\n", "root": "/srv\n",
 	} {
 		t.Run(file, func(t *testing.T) {
