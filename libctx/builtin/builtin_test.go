@@ -2,12 +2,14 @@ package builtin
 
 import (
 	"bytes"
+	"os/exec"
 	"sort"
 	"strings"
 	"testing"
 
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/builtin/about"
+	"cortexfs.org/libctx/builtin/form"
 	"cortexfs.org/libctx/control"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
@@ -73,18 +75,29 @@ func TestPermissionsFollowEffects(t *testing.T) {
 	}
 }
 
-// The examples are calls of the tool itself, and those with an object fit.
+// The examples are calls of the tool itself, and what they make fits its schema.
 func TestExamples(t *testing.T) {
 	for _, tool := range Tools() {
 		for line := range strings.Lines(about.Examples(tool.Name) + "\n") {
-			name, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
-			if name != string(tool.Name) {
-				t.Errorf("%s has the example %q", tool.Name, line)
+			words, err := exec.Command("/bin/sh", "-c", `printf '%s\n' `+line).Output()
+			name, rest, _ := strings.Cut(strings.TrimSuffix(string(words), "\n"), "\n")
+			if err != nil || name != string(tool.Name) {
+				t.Errorf("%s has the example %q: %v", tool.Name, line, err)
 			}
-			if strings.HasPrefix(rest, "{") {
-				if err := validate(t, tool, rest); err != nil {
-					t.Errorf("%s: %v", line, err)
-				}
+			args := []string{}
+			if rest != "" {
+				args = strings.Split(rest, "\n")
+			}
+			f, ok := form.Of(tool.Name)
+			if !ok {
+				continue
+			}
+			object, err := f.Object(args)
+			if err == nil {
+				err = validate(t, tool, string(object))
+			}
+			if err != nil {
+				t.Errorf("%s: %v", line, err)
 			}
 		}
 	}
@@ -122,6 +135,8 @@ func TestSchemas(t *testing.T) {
 	}{
 		{"fs.read", `{"path":"a"}`, true},
 		{"fs.read", `{"path":"a","start":1,"lines":2,"numbers":true}`, true},
+		{"fs.read", `{"path":"a","start":1,"column":2001}`, true},
+		{"fs.read", `{"path":"a","column":0}`, false},
 		{"fs.read", `{}`, false},
 		{"fs.read", `{"path":""}`, false},
 		{"fs.read", `{"path":"a","start":0}`, false},

@@ -34,7 +34,7 @@ func Read(out []byte, run libctx.Run) (Result, error) {
 	case !r.started:
 		return Result{}, refuse("there is no start frame")
 	case !r.done:
-		return Result{}, refuse("there is no done frame")
+		return Result{}, refuse("there is no done frame: the tool was killed, or ended without an answer")
 	}
 	var cut bool
 	r.result.Text, cut = wire.Clip(r.text.String(), libctx.MaxToolResultHard)
@@ -132,8 +132,8 @@ func (r *reader) failure(line []byte) error {
 	if r.result.Failed != nil {
 		return refuse("there is a second error frame")
 	}
-	if !isCode(f.Code) {
-		return refuse("the code of the error is not an errno name")
+	if !codes()[f.Code] {
+		return refuse("%.20q is not the name of an error of the system", f.Code)
 	}
 	r.result.Failed = &wire.Error{Code: errdefs.Kind(f.Code)}
 	r.result.Failed.Type = "error"
@@ -142,15 +142,6 @@ func (r *reader) failure(line []byte) error {
 	r.result.Failed.Message, cut = wire.Clip(f.Message, libctx.MaxToolResultHard)
 	r.result.Truncated = cut
 	return nil
-}
-
-// isCode accepts what errno names look like; which one it is matters to people
-// only.
-func isCode(s string) bool {
-	if len(s) < 2 || len(s) > 20 || s[0] != 'E' {
-		return false
-	}
-	return strings.Trim(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789") == ""
 }
 
 func (r *reader) end(line []byte) error {
@@ -164,6 +155,9 @@ func (r *reader) end(line []byte) error {
 	}
 	if f.Status != want {
 		return refuse("done says %.20q and the frames before it say %s", f.Status, want)
+	}
+	if c := f.ExitCode; c != nil && (*c < 0 || *c > 255) {
+		return refuse("the exit code %d is not one: 0 to 255", *c)
 	}
 	r.done = true
 	r.result.ExitCode = f.ExitCode

@@ -9,7 +9,7 @@ import (
 )
 
 // Encoder writes the frames of one call. It is for one goroutine. The start
-// frame goes out with the first of its methods; after Done it is finished.
+// frame goes out with Start, or with the first other frame; after Done it is finished.
 // Errors of its methods are those of the writer, or errdefs.TooBig and
 // errdefs.Internal for a use that Decode would refuse.
 type Encoder struct {
@@ -28,6 +28,15 @@ type Encoder struct {
 // tool within run. Run may be empty.
 func NewEncoder(w io.Writer, run, tool string) *Encoder {
 	return &Encoder{w: w, run: run, tool: tool}
+}
+
+// Start writes the start frame now, before a call that may take long or end
+// badly: what is read then is that a tool began and did not answer.
+func (e *Encoder) Start() error {
+	if e.started {
+		return nil
+	}
+	return e.write(nil)
 }
 
 // Text adds to the result. Bytes that are not valid UTF-8 are replaced. All
@@ -57,7 +66,8 @@ func (e *Encoder) Fail(code errdefs.Kind, message string) error {
 	return nil
 }
 
-// Exit sets the exit code that Done carries: that of a command the tool ran.
+// Exit sets the exit code that Done carries: that of a command the tool ran, 0 to
+// 255.
 func (e *Encoder) Exit(code int) { e.exit = &code }
 
 // Truncated makes Done say that the text is not everything there was.
@@ -88,11 +98,13 @@ func (e *Encoder) write(frame any) error {
 		}
 		out = line
 	}
-	line, err := wire.Marshal(frame)
-	if err != nil {
-		return err
+	if frame != nil {
+		line, err := wire.Marshal(frame)
+		if err != nil {
+			return err
+		}
+		out = append(out, line...)
 	}
-	out = append(out, line...)
 	if e.size += len(out); e.size > libctx.MaxToolOutput {
 		return errdefs.New(errdefs.TooBig, "output of the tool is longer than %d bytes", libctx.MaxToolOutput)
 	}

@@ -101,6 +101,12 @@ func TestReadRefuses(t *testing.T) {
 		"part not text":       startLine + strings.Replace(textLine, `"text","text"`, `"tool_call","text"`, 1) + okLine,
 		"no content":          startLine + `{"type":"message","run":"","role":"tool"}` + "\n" + okLine,
 		"code a word":         startLine + strings.Replace(errorLine, "EIO", "broken", 1) + badLine,
+		"code unknown":        startLine + strings.Replace(errorLine, "EIO", "EWAT", 1) + badLine,
+		"code lower":          startLine + strings.Replace(errorLine, "EIO", "eio", 1) + badLine,
+		"no code":             startLine + strings.Replace(errorLine, "EIO", "", 1) + badLine,
+		"exit code 256":       startLine + errorLine + strings.Replace(badLine, "3", "256", 1),
+		"exit code -1":        startLine + errorLine + strings.Replace(badLine, "3", "-1", 1),
+		"exit code 1.5":       startLine + errorLine + strings.Replace(badLine, "3", "1.5", 1),
 		"not UTF-8":           startLine + strings.Replace(textLine, "hi", "\xff", 1) + okLine,
 		"not an object":       startLine + "[]\n" + okLine,
 		"deep":                startLine + strings.Repeat("[", 20000) + "\n" + okLine,
@@ -115,6 +121,39 @@ func TestReadRefuses(t *testing.T) {
 		if d := cmp.Diff(Result{}, got); d != "" {
 			t.Errorf("%s: an error came with a result: %s", name, d)
 		}
+	}
+}
+
+// Every kind of ours is a code, and so is every error number of the system.
+func TestCodes(t *testing.T) {
+	for _, code := range []errdefs.Kind{
+		errdefs.Invalid, errdefs.TooBig, errdefs.Denied, errdefs.Busy, errdefs.NotFound, errdefs.Exists, errdefs.Already,
+		errdefs.Protocol, errdefs.NoSpace, errdefs.IO, errdefs.Interrupted, errdefs.Cancelled, errdefs.Provider, errdefs.Timeout,
+		errdefs.TooMuch, errdefs.Unsupported, errdefs.Unavailable, errdefs.Internal, "ENOTDIR", "EISDIR", "EUCLEAN", "EWOULDBLOCK",
+	} {
+		if _, failed, err := Decode([]byte(startLine+strings.Replace(errorLine, "EIO", string(code), 1)+badLine), ""); err != nil || failed.Code != code {
+			t.Errorf("%s: %v", code, err)
+		}
+	}
+}
+
+// A tool that was killed after Start has said who it is, and that is all.
+func TestStart(t *testing.T) {
+	var b bytes.Buffer
+	e := NewEncoder(&b, "", "fs.read")
+	for range 2 {
+		if err := e.Start(); err != nil || b.String() != startLine {
+			t.Fatalf("%q, %v", b.String(), err)
+		}
+	}
+	if _, err := Read(b.Bytes(), ""); !errdefs.Is(err, errdefs.Protocol) || !strings.Contains(err.Error(), "was killed") {
+		t.Error(err)
+	}
+	if err := e.Text("hi"); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Done(); err != nil || b.String() != startLine+textLine+okLine {
+		t.Errorf("%q, %v", b.String(), err)
 	}
 }
 

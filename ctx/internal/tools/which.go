@@ -91,7 +91,7 @@ func Help(from *caller.Caller, name string) error {
 	// The examples of a built-in tool are about the tool of that name only as long
 	// as the tree describes it so.
 	if examples := about.Examples(t); examples != "" && e.Description == about.Description(t) {
-		fmt.Fprintf(&b, "\nexamples\n  %s\n", strings.ReplaceAll(examples, "\n", "\n  "))
+		fmt.Fprintf(&b, "\nexamples, behind ctx agent tsh AGENT --\n  %s\n", strings.ReplaceAll(examples, "\n", "\n  "))
 	}
 	_, err = io.WriteString(from, b.String())
 	return err

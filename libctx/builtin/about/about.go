@@ -20,8 +20,9 @@ func Description(name libctx.Tool) string { return text(name, "description") }
 // tool, on one line, "" for other names.
 func Schema(name libctx.Tool) string { return text(name, "schema") }
 
-// Examples are calls of a built-in tool, one a line: its name, then words or an
-// arguments object as ctxtool takes them. "" for other names.
+// Examples are calls of a built-in tool, one a line, as a POSIX shell reads it
+// behind ctxtool or ctx agent tsh AGENT --: the tool's name, then words or one that
+// is its arguments object. "" for other names.
 func Examples(name libctx.Tool) string { return text(name, "examples") }
 
 func text(name libctx.Tool, file string) string {

@@ -11,6 +11,7 @@ import (
 
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/builtin/about"
+	"cortexfs.org/libctx/builtin/form"
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/libctx/paths"
 	"cortexfs.org/tsh/internal/config"
@@ -33,9 +34,11 @@ type Streams struct {
 	OutTerminal bool // standard output is a terminal: what it shows is made inert
 }
 
-// Tools is the one table of what ctxtool can do, by name.
-func Tools(conf config.Tool) []tool.Tool {
-	run := shell.Config{Environ: conf.Environ, Limit: conf.Timeout}
+// Tools is the one table of what ctxtool can do, by name. What commands write
+// goes to live as it comes, if that is not nil, the first libctx.MaxToolResult
+// bytes of it: should this process be killed, that is what is left.
+func Tools(conf config.Tool, live io.Writer) []tool.Tool {
+	run := shell.Config{Environ: conf.Environ, Limit: conf.Timeout, Live: live}
 	if conf.Home != "" {
 		run.Spill = spill.Place{Home: conf.Home, Dir: paths.SpillDir + "/" + conf.Session, Run: conf.Run}
 	}
@@ -57,7 +60,11 @@ func Main(ctx context.Context, args []string, conf config.Tool, std Streams) int
 		fmt.Fprintln(std.Out, "ctxtool", libctx.Build())
 		return 0
 	}
-	t, err := find(args[0], conf)
+	var live io.Writer
+	if conf.JSON {
+		live = std.Err
+	}
+	t, err := find(args[0], Tools(conf, live))
 	if err != nil {
 		return complain(std.Err, err)
 	}
@@ -67,7 +74,10 @@ func Main(ctx context.Context, args []string, conf config.Tool, std Streams) int
 	}
 	var p presenter = &plain{std: std}
 	if conf.JSON {
-		p = &frames{w: std.Out, errs: std.Err, run: conf.Run, tool: string(t.Name)}
+		p = newFrames(std, conf.Run, string(t.Name))
+	}
+	if err := p.begin(); err != nil {
+		return complain(std.Err, err)
 	}
 	out := new(tool.Output)
 	raw, err := arguments(args[1:], std)
@@ -79,7 +89,7 @@ func Main(ctx context.Context, args []string, conf config.Tool, std Streams) int
 
 // find is the tool that the first word means: a name, or the path of a two-line
 // tool file, which the kernel passes to an interpreter.
-func find(word string, conf config.Tool) (tool.Tool, error) {
+func find(word string, tools []tool.Tool) (tool.Tool, error) {
 	name := libctx.Tool(word)
 	if strings.Contains(word, "/") {
 		var err error
@@ -87,7 +97,7 @@ func find(word string, conf config.Tool) (tool.Tool, error) {
 			return tool.Tool{}, err
 		}
 	}
-	for _, t := range Tools(conf) {
+	for _, t := range tools {
 		if t.Name == name {
 			return t, nil
 		}
@@ -99,11 +109,11 @@ func find(word string, conf config.Tool) (tool.Tool, error) {
 // else the words as the tool's command-line form, else what standard input
 // holds, else an empty object.
 func arguments(words []string, std Streams) (jsontext.Value, error) {
-	if len(words) == 1 && strings.HasPrefix(words[0], "{") && jsontext.Value(words[0]).IsValid() {
+	if len(words) == 1 && form.IsObject(words[0]) {
 		return jsontext.Value(words[0]), nil
 	}
 	if len(words) > 0 {
-		return tool.Words(words)
+		return form.Words(words)
 	}
 	if std.InTerminal {
 		return jsontext.Value("{}"), nil
@@ -123,16 +133,16 @@ func arguments(words []string, std Streams) (jsontext.Value, error) {
 func usage(w io.Writer) {
 	fmt.Fprint(w, "ctxtool NAME [JSON | WORDS…]   run a built-in tool; arguments come from standard input if there are none\n"+
 		"ctxtool NAME --help            explain one\n\n")
-	for _, t := range Tools(config.Tool{}) {
+	for _, t := range Tools(config.Tool{}, nil) {
 		first, _, _ := strings.Cut(about.Description(t.Name), ". ")
 		fmt.Fprintf(w, "%-12s %s\n", t.Name, strings.TrimSuffix(first, "."))
 	}
 }
 
 func explain(w io.Writer, t tool.Tool) {
-	fmt.Fprintf(w, "%s\n\n%s\n\nexamples\n", t.Form.Usage(string(t.Name)), about.Description(t.Name))
+	fmt.Fprintf(w, "%s\n%s JSON\n\n%s\n\nexamples\n", t.Form().Usage(string(t.Name)), t.Name, about.Description(t.Name))
 	for line := range strings.Lines(about.Examples(t.Name) + "\n") {
-		fmt.Fprintf(w, "  %s", line)
+		fmt.Fprintf(w, "  ctxtool %s", line)
 	}
-	fmt.Fprintf(w, "\narguments\n  %s\n", about.Schema(t.Name))
+	fmt.Fprintf(w, "\nJSON is one object of this schema\n  %s\n", about.Schema(t.Name))
 }

@@ -11,8 +11,10 @@ import (
 	"cortexfs.org/tsh/internal/tool"
 )
 
-// presenter shows the outcome of a call and returns the exit code.
+// presenter shows the outcome of a call and returns the exit code. Begin comes
+// before the tool runs.
 type presenter interface {
+	begin() error
 	present(out *tool.Output, err error) int
 }
 
@@ -28,6 +30,8 @@ func complain(w io.Writer, err error) int {
 // plain is for people: the text alone on standard output, so that it can be
 // redirected, notes and errors on standard error.
 type plain struct{ std Streams }
+
+func (p *plain) begin() error { return nil }
 
 func (p *plain) present(out *tool.Output, err error) int {
 	text := out.Text()
@@ -46,43 +50,53 @@ func (p *plain) present(out *tool.Output, err error) int {
 	switch {
 	case err == nil:
 		return 0
-	case len(out.Notes()) > 0: // they say it already
+	case out.ExitCode() != nil: // the notes say it already
 		return errdefs.KindOf(err).Exit()
 	}
 	return complain(p.std.Err, err)
 }
 
-// frames is for the host. A failed call that has output, such as a command that
-// ended badly, has it as the message of its error: the model sees that.
+// frames is for the host. A failed call that has output has it in the message of
+// its error: the model sees that. How a command ended is in its output already,
+// of every other failure the reason stands below.
 type frames struct {
-	w, errs   io.Writer
-	run, tool string
+	*toolwire.Encoder
+	errs io.Writer
 }
 
+func newFrames(std Streams, run, tool string) *frames {
+	return &frames{toolwire.NewEncoder(std.Out, run, tool), std.Err}
+}
+
+// begin writes the first frame, so that the host can tell a tool that was killed
+// from a program that is none.
+func (f *frames) begin() error { return f.Start() }
+
 func (f *frames) present(out *tool.Output, err error) int {
-	e := toolwire.NewEncoder(f.w, f.run, f.tool)
 	if code := out.ExitCode(); code != nil {
-		e.Exit(*code)
+		f.Exit(*code)
 	}
 	if out.IsTruncated() {
-		e.Truncated()
+		f.Truncated()
 	}
 	content := out.Content()
 	var werr error
-	switch {
-	case err == nil:
-		werr = e.Text(content)
-	case content != "":
-		werr = e.Fail(errdefs.KindOf(err), content)
-	default:
-		content = err.Error()
-		if hint := errdefs.HintOf(err); hint != "" {
-			content += " (" + hint + ")"
+	if err == nil {
+		werr = f.Text(content)
+	} else {
+		if content == "" || out.ExitCode() == nil {
+			if content != "" && !strings.HasSuffix(content, "\n") {
+				content += "\n"
+			}
+			content += err.Error()
+			if hint := errdefs.HintOf(err); hint != "" {
+				content += " (" + hint + ")"
+			}
 		}
-		werr = e.Fail(errdefs.KindOf(err), content)
+		werr = f.Fail(errdefs.KindOf(err), content)
 	}
 	if werr == nil {
-		werr = e.Done()
+		werr = f.Done()
 	}
 	if werr != nil {
 		return complain(f.errs, werr)

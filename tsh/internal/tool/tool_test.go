@@ -5,54 +5,10 @@ import (
 	"strings"
 	"testing"
 
+	"cortexfs.org/libctx/builtin/form"
 	"cortexfs.org/libctx/errdefs"
 	"github.com/go-json-experiment/json/jsontext"
 )
-
-var form = Form{Operands: []string{"path", "start"}, Numbers: []string{"start", "lines"}, Texts: []string{"after"}, Switches: []string{"all"}}
-
-func TestForm(t *testing.T) {
-	for _, c := range []struct {
-		words string
-		want  string // "" means refused
-	}{
-		{"", `{}`},
-		{"a", `{"path":"a"}`},
-		{"a --all", `{"all":true,"path":"a"}`},
-		{"--all a --lines 3", `{"all":true,"lines":3,"path":"a"}`},
-		{"--lines=3 a", `{"lines":3,"path":"a"}`},
-		{"a --after=", `{"after":"","path":"a"}`},
-		{"--after --all a", `{"after":"--all","path":"a"}`},
-		{"-- --all", `{"path":"--all"}`},
-		{"-", `{"path":"-"}`},
-		{"./-x", `{"path":"./-x"}`},
-		{"a --", `{"path":"a"}`},
-		{"a 7", `{"path":"a","start":7}`},
-		{"a b", ""},
-		{"-x", ""},
-		{"--none a", ""},
-		{"--all=1", ""},
-		{"a b c", ""},
-		{"--lines", ""},
-		{"--lines x", ""},
-		{"--lines 99999999999", ""},
-		{"--=x", ""},
-		{"---all", ""},
-		{"\xff", ""},
-	} {
-		words := strings.Fields(c.words)
-		got, err := form.Object(words)
-		if string(got) != c.want || (err != nil) != (c.want == "") {
-			t.Errorf("%q makes %s, %v", c.words, got, err)
-		}
-		if err != nil && !errdefs.Is(err, errdefs.Invalid) {
-			t.Errorf("%q: %v", c.words, err)
-		}
-	}
-	if got, err := (Form{Rest: "cmd"}).Object([]string{"echo", "--all", "--", " b"}); string(got) != `{"cmd":"echo --all --  b"}` {
-		t.Errorf("rest: %s, %v", got, err)
-	}
-}
 
 func TestCall(t *testing.T) {
 	for args, want := range map[string]string{
@@ -60,6 +16,9 @@ func TestCall(t *testing.T) {
 		`{"path":"a","x":1}`:            `{"path":"a","x":1}`,
 		`{"args":["a"]}`:                `{"path":"a"}`,
 		`{"args":[]}`:                   `{}`,
+		`{"args":["{\"path\":\"b\"}"]}`: `{"path":"b"}`,
+		`{"args":["{odd}"]}`:            `{"path":"{odd}"}`,
+		`{"args":["--","{\"x"]}`:        `{"path":"{\"x"}`,
 		`{"args":null}`:                 "",
 		`{"args":"a"}`:                  "",
 		`{"args":[1]}`:                  "",
@@ -72,7 +31,7 @@ func TestCall(t *testing.T) {
 		strings.Repeat(`{"a":`, 20_000): "",
 	} {
 		got := ""
-		err := Tool{Form: form, Run: func(_ context.Context, raw jsontext.Value, _ *Output) error {
+		err := Tool{Name: "fs.read", Run: func(_ context.Context, raw jsontext.Value, _ *Output) error {
 			got = string(raw)
 			return nil
 		}}.Call(t.Context(), jsontext.Value(args), new(Output))
@@ -81,6 +40,37 @@ func TestCall(t *testing.T) {
 		}
 		if err != nil && !errdefs.Is(err, errdefs.Invalid) {
 			t.Errorf("%.80s: %v", args, err)
+		}
+	}
+}
+
+// Arguments that are no strict JSON are refused for what is wrong with them,
+// whether they come as they are or as the one word.
+func TestFaultsAreNamed(t *testing.T) {
+	for args, want := range map[string]string{
+		`{"path":"a","content":"x","content":"y"}`: `member "content": is there twice`,
+		`{"path":"a","content":"\ud800"}`:          `member "content": holds half of a UTF-16 surrogate pair`,
+		`{"path":"a","content":"\udc00\ud800"}`:    `member "content": holds half of a UTF-16 surrogate pair`,
+		`{"path":"a","content":"\q"}`:              `member "content": invalid escape sequence`,
+		"{\"path\":\"a\",\"content\":\"\n\"}":      `member "content": invalid character`,
+		`{"path":"a","content":"x"`:                `unexpected EOF`,
+		`{"path":"a","content":{"b":1,"b":2}}`:     `member "b": is there twice`,
+	} {
+		word, err := form.Words([]string{args})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, raw := range []jsontext.Value{jsontext.Value(args), word} {
+			err := Tool{Name: "fs.write", Run: func(_ context.Context, raw jsontext.Value, _ *Output) error {
+				var v struct {
+					Path    string `json:"path"`
+					Content string `json:"content"`
+				}
+				return Decode(raw, &v)
+			}}.Call(t.Context(), raw, new(Output))
+			if !errdefs.Is(err, errdefs.Invalid) || !strings.Contains(err.Error(), want) || strings.ContainsAny(err.Error(), "\n\r") {
+				t.Errorf("%s: %v", raw, err)
+			}
 		}
 	}
 }

@@ -43,6 +43,7 @@ func (t *target) commit(ctx context.Context, content []byte) error {
 		unix.Unlinkat(t.dir, name, 0)
 		return err
 	}
+	t.keep()
 	if err := syncDir(t.dir); err != nil {
 		return t.failed("was written, and may not survive a power failure", err)
 	}
@@ -69,8 +70,8 @@ func (t *target) fill(f *os.File, content []byte) error {
 	return nil
 }
 
-// inherit gives the new file owner, group, mode, access list and user attributes
-// of the old one, or fails: a file that changes hands on being edited would open
+// inherit gives the new file owner, group, mode but for the set-id bits, access
+// list and user attributes of the old one, or fails: a file that changes hands on being edited would open
 // it to others, or close it to its owner.
 func (t *target) inherit(fd int) error {
 	var st unix.Stat_t
@@ -91,7 +92,9 @@ func (t *target) inherit(fd int) error {
 	if err != nil {
 		return t.failed("its access list or attributes can not be kept", err)
 	}
-	mode := t.st.Mode & 0o7777
+	// Set-id bits vouch for the content that the file had, as they do for the
+	// kernel: whoever writes to it takes them off.
+	mode := t.st.Mode & 0o1777
 	if err := unix.Fchmod(fd, mode); err != nil {
 		return t.failed("its mode can not be kept", err)
 	}
@@ -202,10 +205,19 @@ func (t *target) compare() error {
 	}
 }
 
+// failed says what failed and why, in a word that helps more than the kernel's
+// where there is one.
 func (t *target) failed(what string, err error) error {
 	var path *os.PathError
 	if errors.As(err, &path) {
 		err = path.Err // the path in it is ours already
 	}
-	return errdefs.New(errdefs.KindOf(err), "%s: %s: %w", object.Show(t.path), what, err)
+	why := ""
+	switch {
+	case errors.Is(err, unix.EPERM):
+		why = "; it may be immutable or append-only (see chattr)"
+	case errors.Is(err, unix.ENOENT):
+		why = "; its directory was removed meanwhile"
+	}
+	return errdefs.New(errdefs.KindOf(err), "%s: %s: %w%s", object.Show(t.path), what, err, why)
 }

@@ -1,6 +1,7 @@
 package edit
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/tsh/internal/tool"
 	. "cortexfs.org/tsh/internal/tool/tooltest"
+	"github.com/go-json-experiment/json/jsontext"
 	"golang.org/x/sys/unix"
 )
 
@@ -244,8 +246,9 @@ func TestModeAndAttributesStay(t *testing.T) {
 		Must(t, err)
 		var st unix.Stat_t
 		Must(t, unix.Stat("f", &st))
-		if st.Mode&0o7777 != mode {
-			t.Errorf("mode %o became %o", mode, st.Mode&0o7777)
+		// Set-id bits were given to the old content.
+		if want := mode &^ 0o6000; st.Mode&0o7777 != want {
+			t.Errorf("mode %o became %o, not %o", mode, st.Mode&0o7777, want)
 		}
 		value := make([]byte, 10)
 		if n, err := unix.Getxattr("f", "user.note", value); err != nil || string(value[:n]) != "kept" {
@@ -403,6 +406,60 @@ func TestLargeFile(t *testing.T) {
 	}
 }
 
+// TestNothingIsLeft: a write that fails removes the directories it made, and no
+// other.
+func TestNothingIsLeft(t *testing.T) {
+	dir := Place(t, map[string]string{"there/f": "x"})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, p := range []string{"there/a/b/c/new", "a/new", dir + "/a/b/new", "a/../a/./b/new"} {
+		err := Write.Call(ctx, jsontext.Value(fmt.Sprintf(`{"path":%q,"content":"x"}`, p)), new(tool.Output))
+		MustRefuse(t, err, errdefs.Cancelled)
+		clean(t, ".", "there")
+		clean(t, "there", "f")
+	}
+	// A name in the way is found when directories above it were made already.
+	_, err := Call(t, Write, args("path", "n/"+strings.Repeat("x", 256)+"/new", "content", "x"))
+	MustRefuse(t, err, errdefs.Invalid)
+	clean(t, ".", "there")
+	// What somebody else put there meanwhile stays.
+	beforeCompare = func() {
+		Must(t, os.WriteFile("a/b/new", []byte("theirs"), 0o644))
+		Must(t, os.WriteFile("a/other", nil, 0o644))
+	}
+	defer func() { beforeCompare = func() {} }()
+	_, err = Call(t, Write, args("path", "a/b/new", "content", "x"))
+	MustRefuse(t, err, errdefs.Busy, "changed by somebody else")
+	if read(t, "a/b/new") != "theirs" {
+		t.Error("it was overwritten")
+	}
+	clean(t, "a", "b other")
+}
+
+func TestCurrentDirectoryIsGone(t *testing.T) {
+	sub := filepath.Join(Place(t, nil), "sub")
+	Must(t, os.Mkdir(sub, 0o755))
+	t.Chdir(sub)
+	Must(t, os.Remove(sub))
+	for _, p := range []string{"f", "d/f", "./f"} {
+		_, err := Call(t, Write, args("path", p, "content", "x"))
+		MustRefuse(t, err, errdefs.NotFound, "the current directory does not exist any more")
+	}
+	_, err := Call(t, Write, args("path", filepath.Dir(sub)+"/f", "content", "x"))
+	Must(t, err)
+}
+
+// TestWords: what the kernel says in one word is said in more.
+func TestWords(t *testing.T) {
+	for err, word := range map[error]string{
+		unix.EPERM: "immutable or append-only", unix.ENOENT: "removed meanwhile", &os.PathError{Op: "write", Path: "x", Err: unix.EPERM}: "append-only",
+	} {
+		if got := (&target{path: "p"}).failed("can not be made", err).Error(); !strings.HasPrefix(got, "p: can not be made: ") || !strings.Contains(got, word) {
+			t.Error(got)
+		}
+	}
+}
+
 // TestAttributesOfChattr: the kernel's answer is the same wherever the test can
 // set the attributes and where it can not.
 func TestAttributesOfChattr(t *testing.T) {
@@ -438,6 +495,12 @@ func TestAttributesOfChattr(t *testing.T) {
 			Must(t, set(p, flag, false))
 			MustRefuse(t, err, errdefs.Denied, word, "chattr")
 			MustRefuse(t, err2, errdefs.Denied, word)
+			if p == "d" && flag == immutable {
+				Must(t, set(p, flag, true))
+				_, err := Call(t, Write, args("path", "d/sub/new", "content", "x"))
+				Must(t, set(p, flag, false))
+				MustRefuse(t, err, errdefs.Denied, "immutable", "chattr")
+			}
 			if read(t, "d/f") != "text\n" {
 				t.Errorf("%s: changed", word)
 			}

@@ -86,6 +86,7 @@ func TestNoSpace(t *testing.T) {
 	for _, call := range []string{
 		`fs.write {"path":"f","content":"` + big + `"}`,
 		`fs.write {"path":"g","content":"` + big + `"}`,
+		`fs.write {"path":"new/and/deep/g","content":"` + big + `"}`,
 		`fs.replace {"path":"f","old":"old","new":"` + big + `"}`,
 	} {
 		out, err := elsewhere(t, bwrap("--size", "65536", "--tmpfs", small), 0, call)

@@ -16,7 +16,6 @@ import (
 // Replace is fs.replace: one text, or every occurrence of it, by another.
 var Replace = tool.Tool{
 	Name: "fs.replace",
-	Form: tool.Form{Operands: []string{"path", "old", "new"}, Texts: []string{"expected_hash"}, Switches: []string{"all"}},
 	Run:  replace,
 }
 

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path"
+	"slices"
 	"strings"
 
 	"cortexfs.org/libctx"
@@ -22,6 +23,7 @@ type target struct {
 	path string // as it was named
 	name string // last component
 	dir  int    // its directory, O_PATH
+	made []made // directories that were made for it, from the top
 
 	there bool
 	st    unix.Stat_t
@@ -30,64 +32,119 @@ type target struct {
 }
 
 // find opens the directory of p and looks at the file. With create a directory
-// that is missing is made when the file is written. Everything that can be
-// known to go wrong is refused here, before anything is written.
+// that is missing is made, and removed again by close unless the file was
+// written (keep). Everything that can be known to go wrong is refused here, before
+// the file is written.
 func find(ctx context.Context, p string, create bool) (*target, error) {
 	dir, name := path.Split(p)
 	if name == "" || name == "." || name == ".." {
 		return nil, errdefs.New(errdefs.Invalid, "%s: names a directory, not a file", object.Show(p))
 	}
+	if err := object.CheckCwd(p); err != nil {
+		return nil, err
+	}
 	if dir == "" {
 		dir = "."
 	}
-	fd, err := object.Openat(unix.AT_FDCWD, dir, unix.O_PATH|unix.O_DIRECTORY)
+	t := &target{path: p, name: name}
+	var err error
+	t.dir, err = object.Openat(unix.AT_FDCWD, dir, unix.O_PATH|unix.O_DIRECTORY)
 	if create && errors.Is(err, unix.ENOENT) {
-		fd, err = makeDirs(dir)
+		err = t.makeDirs(dir)
+	} else if err != nil {
+		err = object.Explain(p, err)
 	}
 	if err != nil {
-		return nil, object.Explain(p, err)
+		t.dir = -1
+	} else {
+		err = t.look(ctx)
 	}
-	t := &target{path: p, name: name, dir: fd}
-	if err := t.look(ctx); err != nil {
+	if err != nil {
 		t.close()
 		return nil, err
 	}
 	return t, nil
 }
 
+// close gives back what the target holds, and removes directories that were made
+// for nothing.
 func (t *target) close() {
-	unix.Close(t.dir)
+	for _, d := range slices.Backward(t.made) {
+		unix.Unlinkat(d.parent, d.name, unix.AT_REMOVEDIR) // stays if somebody put something there
+		unix.Close(d.parent)
+	}
+	if t.dir >= 0 {
+		unix.Close(t.dir)
+	}
 	if t.file != nil {
 		t.file.Close()
 	}
 }
 
-// makeDirs makes what is missing of a directory and opens it. New directories
-// have mode 0755 less the umask; each is durable in its parent.
-func makeDirs(dir string) (int, error) {
+// keep says that the directories that were made have something in them.
+func (t *target) keep() {
+	for _, d := range t.made {
+		unix.Close(d.parent)
+	}
+	t.made = nil
+}
+
+// made is a directory that a call made. Its parent is an open one of its own.
+type made struct {
+	parent int
+	name   string
+}
+
+// makeDirs makes what is missing of a directory and opens it as the target's.
+// New directories have mode 0755 less the umask; each is durable in its parent.
+func (t *target) makeDirs(dir string) error {
 	at := "."
 	if path.IsAbs(dir) {
 		at = "/"
 	}
 	fd, err := object.Openat(unix.AT_FDCWD, at, unix.O_PATH|unix.O_DIRECTORY)
 	for _, name := range strings.Split(dir, "/") {
-		if err != nil || name == "" {
+		if err != nil {
+			break
+		}
+		if name == "" {
 			continue
 		}
 		var next int
 		next, err = object.Openat(fd, name, unix.O_PATH|unix.O_DIRECTORY)
 		if errors.Is(err, unix.ENOENT) {
-			if err = unix.Mkdirat(fd, name, 0o755); err == nil {
-				err = syncDir(fd)
-			}
-			if err == nil || errors.Is(err, unix.EEXIST) {
-				next, err = object.Openat(fd, name, unix.O_PATH|unix.O_DIRECTORY)
-			}
+			next, err = t.makeDir(fd, name)
 		}
 		unix.Close(fd)
 		fd = next
 	}
-	return fd, err
+	if errors.Is(err, unix.ELOOP) {
+		return object.Explain(t.path, err)
+	}
+	if err != nil {
+		return t.failed("its directory can not be made", err)
+	}
+	t.dir = fd
+	return nil
+}
+
+// makeDir makes one directory and opens it. Another one may have been first.
+func (t *target) makeDir(parent int, name string) (int, error) {
+	err := unix.Mkdirat(parent, name, 0o755)
+	if err == nil {
+		own, err := unix.FcntlInt(uintptr(parent), unix.F_DUPFD_CLOEXEC, 0)
+		if err != nil {
+			unix.Unlinkat(parent, name, unix.AT_REMOVEDIR)
+			return -1, err
+		}
+		t.made = append(t.made, made{own, name})
+		if err := syncDir(parent); err != nil {
+			return -1, err
+		}
+	} else if !errors.Is(err, unix.EEXIST) {
+		return -1, err
+	}
+	return object.Openat(parent, name, unix.O_PATH|unix.O_DIRECTORY)
 }
 
 // syncDir makes the entries of a directory durable. One that may be written and

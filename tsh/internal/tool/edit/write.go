@@ -15,7 +15,6 @@ import (
 // Write is fs.write: the whole content of one file.
 var Write = tool.Tool{
 	Name: "fs.write",
-	Form: tool.Form{Operands: []string{"path", "content"}, Texts: []string{"expected_hash"}},
 	Run:  write,
 }
 

@@ -204,6 +204,29 @@ func TestCurrentDirectoryIsGone(t *testing.T) {
 	Must(t, os.Mkdir(sub, 0o755))
 	t.Chdir(sub)
 	Must(t, os.Remove(sub))
-	_, err := Call(t, Read, map[string]any{"path": "f"})
-	mustRefuse(t, err, errdefs.NotFound, "current directory")
+	for _, which := range []tool.Tool{Read, List, Stat} {
+		for _, p := range []string{"f", ".", "./f"} {
+			_, err := Call(t, which, map[string]any{"path": p})
+			mustRefuse(t, err, errdefs.NotFound, p+": the current directory does not exist any more")
+		}
+		_, err := Call(t, which, map[string]any{"path": dir})
+		if errdefs.Is(err, errdefs.NotFound) {
+			t.Errorf("%s of an absolute path: %v", which.Name, err)
+		}
+	}
+}
+
+// A target that may not be read is told of, beside what is known.
+func TestStatTargetIsClosed(t *testing.T) {
+	const p = "/proc/1/exe"
+	out, err := Call(t, Stat, map[string]any{"path": p})
+	if errdefs.Is(err, errdefs.NotFound) { // a kernel thread has none
+		return
+	}
+	if err != nil || !strings.Contains(out.Text(), "kind: link\n") {
+		t.Fatalf("%q, %v", out.Content(), err)
+	}
+	if told := len(out.Notes()) == 1 && strings.HasPrefix(out.Notes()[0], "[the target of "+p+" can not be read: "); told == strings.Contains(out.Text(), "target: ") {
+		t.Errorf("%q", out.Content())
+	}
 }

@@ -3,6 +3,7 @@ package fs
 import (
 	"context"
 	"path"
+	"path/filepath"
 	"strings"
 
 	"cortexfs.org/libctx"
@@ -16,10 +17,7 @@ import (
 // List is fs.list: the entries of a directory, sorted, then cut.
 var List = tool.Tool{
 	Name: "fs.list",
-	Form: tool.Form{
-		Operands: []string{"path"}, Numbers: []string{"depth", "limit"}, Texts: []string{"after"}, Switches: []string{"recursive"},
-	},
-	Run: list,
+	Run:  list,
 }
 
 // defaultLimit is the number of entries shown if the call names none.
@@ -87,7 +85,7 @@ func bounded(name string, n *int, max int, to *int) error {
 }
 
 // resume turns the path after which the listing goes on into its components
-// below base.
+// below base. It begins as base does, the way a listing prints it.
 func (l *lister) resume(after string) ([]string, error) {
 	if after == "" {
 		return nil, nil
@@ -96,13 +94,13 @@ func (l *lister) resume(after string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	rel := path.Clean(p)
+	rel, ok := path.Clean(p), true
 	if l.base != "." {
-		below, ok := strings.CutPrefix(rel, strings.TrimSuffix(l.base, "/")+"/")
-		if !ok {
-			return nil, errdefs.New(errdefs.Invalid, "arguments: after %s is not below %s", object.Show(p), object.Show(l.base))
-		}
-		rel = below
+		rel, ok = strings.CutPrefix(rel, strings.TrimSuffix(l.base, "/")+"/")
+	}
+	if !ok || rel == "." || !filepath.IsLocal(rel) {
+		return nil, errdefs.New(errdefs.Invalid, "arguments: after %s is not a path below %s", object.Show(p), object.Show(l.base)).
+			WithHint("give it as the listing printed it, and path as before")
 	}
 	return strings.Split(rel, "/"), nil
 }

@@ -77,7 +77,8 @@ func TestList(t *testing.T) {
 	}
 	for _, args := range []map[string]any{
 		{"path": ""}, {"depth": 0}, {"depth": libctx.MaxListDepth + 1}, {"limit": 0}, {"limit": libctx.MaxListEntries + 1}, {"path": "b"},
-		{"path": "a", "after": "b"}, {"path": "a", "after": "a"}, {"recursive": 1}, {"args": []string{"a", "b"}},
+		{"path": "a", "after": "b"}, {"path": "a", "after": "a"}, {"after": "/etc"}, {"after": "."}, {"after": "./"}, {"after": "../x"}, {"after": ".."},
+		{"path": "a", "after": "a/../b"}, {"path": "a", "after": "a/../../x"}, {"path": "/", "after": "etc"}, {"path": "/", "after": "/"}, {"recursive": 1}, {"args": []string{"a", "b"}},
 	} {
 		_, err := Call(t, List, args)
 		mustRefuse(t, err, errdefs.Invalid)

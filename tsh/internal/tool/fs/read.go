@@ -7,6 +7,7 @@ import (
 	"errors"
 	"hash"
 	"io"
+	"math"
 
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/errdefs"
@@ -19,7 +20,6 @@ import (
 // all of it.
 var Read = tool.Tool{
 	Name: "fs.read",
-	Form: tool.Form{Operands: []string{"path", "start", "lines"}, Numbers: []string{"start", "lines"}, Switches: []string{"numbers"}},
 	Run:  read,
 }
 
@@ -28,6 +28,7 @@ func read(ctx context.Context, args jsontext.Value, out *tool.Output) error {
 		Path    string `json:"path"`
 		Start   *int   `json:"start"`
 		Lines   *int   `json:"lines"`
+		Column  *int   `json:"column"`
 		Numbers bool   `json:"numbers"`
 	}{}
 	if err := tool.Decode(args, &a); err != nil {
@@ -37,20 +38,28 @@ func read(ctx context.Context, args jsontext.Value, out *tool.Output) error {
 	if err != nil {
 		return err
 	}
-	v := view{first: 1, end: int(^uint(0) >> 1), numbers: a.Numbers, max: libctx.MaxToolResult - tool.Reserve,
-		width: libctx.MaxLineShown}
-	if a.Start != nil {
-		if v.first = *a.Start; v.first < 1 {
-			return errdefs.New(errdefs.Invalid, "arguments: start is %d, lines count from 1", v.first)
+	for _, n := range []struct {
+		name  string
+		value *int
+	}{{"start", a.Start}, {"lines", a.Lines}, {"column", a.Column}} {
+		if n.value != nil && *n.value < 1 {
+			return errdefs.New(errdefs.Invalid, "arguments: %s is %d, less than 1", n.name, *n.value)
 		}
 	}
-	if a.Lines != nil {
-		if *a.Lines < 1 {
-			return errdefs.New(errdefs.Invalid, "arguments: lines is %d, less than 1", *a.Lines)
+	first, end := 1, math.MaxInt
+	if a.Start != nil {
+		first = *a.Start
+	}
+	if a.Lines != nil && *a.Lines < end-first {
+		end = first + *a.Lines
+	}
+	const room = libctx.MaxToolResult - tool.Reserve
+	var v part = &view{first: first, end: end, numbers: a.Numbers, max: room, width: libctx.MaxLineShown}
+	if a.Column != nil {
+		if a.Lines != nil && *a.Lines != 1 {
+			return errdefs.New(errdefs.Invalid, "arguments: column is about one line, and lines is %d", *a.Lines)
 		}
-		if *a.Lines < v.end-v.first {
-			v.end = v.first + *a.Lines
-		}
+		v = &stretch{line: first, column: *a.Column, numbers: a.Numbers, max: room}
 	}
 	f, st, err := object.Open(p)
 	if err != nil {
@@ -61,22 +70,35 @@ func read(ctx context.Context, args jsontext.Value, out *tool.Output) error {
 		return object.TooBig(p, st.Size)
 	}
 	sum := sha256.New()
-	if err := scan(ctx, f, st.Size, &v, sum, p); err != nil {
+	if err := scan(ctx, f, st.Size, v, sum, p); err != nil {
 		return err
 	}
-	if v.total() < v.first && v.first > 1 {
-		return errdefs.New(errdefs.Invalid, "%s: start %d is past the last line, %d", object.Show(p), v.first, v.total())
+	if v.total() < first && first > 1 {
+		return errdefs.New(errdefs.Invalid, "%s: start %d is past the last line, %d", object.Show(p), first, v.total())
 	}
-	out.Write(v.out)
+	if err := v.check(p); err != nil {
+		return err
+	}
+	out.Write(v.text())
 	out.Notef("sha256 %s", hex.EncodeToString(sum.Sum(nil)))
 	v.note(out)
 	return nil
 }
 
+// part picks out of a text that passes by what a call is to show.
+type part interface {
+	take(p []byte) // the next piece, which ends between characters
+	finish()       // the text has ended
+	total() int    // its lines
+	check(path string) error
+	text() []byte
+	note(out *tool.Output)
+}
+
 // scan passes a whole file through the hash and, in pieces that end between
-// characters, through the view, and refuses what is not text. Stated is the size it had when it was
-// opened; it may grow, and reading ends at the limit all the same.
-func scan(ctx context.Context, r io.Reader, stated int64, v *view, sum hash.Hash, p string) error {
+// characters, through what picks a part of it, and refuses what is not text. Stated
+// is the size it had when it was opened; it may grow, and reading ends at the limit all the same.
+func scan(ctx context.Context, r io.Reader, stated int64, v part, sum hash.Hash, p string) error {
 	buf := make([]byte, 128<<10)
 	keep, size := 0, int64(0)
 	for {

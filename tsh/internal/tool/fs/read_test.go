@@ -39,6 +39,10 @@ func TestRead(t *testing.T) {
 		{map[string]any{"path": "crlf", "start": 2}, "two\r\n", "[lines 2-2 of 2]"},
 		{map[string]any{"path": "lf", "numbers": true}, "     1\t\n     2\t\n", "[lines 1-2 of 2]"},
 		{map[string]any{"path": "repl"}, "\ufffd\n", "[lines 1-1 of 1]"},
+		{map[string]any{"path": "five", "start": 2, "column": 1}, "b\n", "[line 2 of 5, characters 1-1 of 1; next: start=3]"},
+		{map[string]any{"path": "open", "start": 2, "column": 1, "lines": 1}, "b", "[line 2 of 2, characters 1-1 of 1]"},
+		{map[string]any{"path": "crlf", "column": 3}, "ne\r\n", "[line 1 of 2, characters 3-5 of 5; next: start=2]"},
+		{map[string]any{"args": []string{"crlf", "2", "--column", "2", "--numbers"}}, "     2\two\r\n", "[line 2 of 2, characters 2-4 of 4]"},
 		{map[string]any{"args": []string{"five", "2", "1"}}, "b\n", "[lines 2-2 of 5; next: start=3]"},
 		{map[string]any{"args": []string{"--numbers", "five", "--start=5"}}, "     5\te\n", "[lines 5-5 of 5]"},
 	} {
@@ -49,7 +53,8 @@ func TestRead(t *testing.T) {
 	}
 	for _, args := range []map[string]any{
 		{}, {"path": ""}, {"path": "five", "start": 0}, {"path": "five", "start": -1}, {"path": "five", "lines": 0},
-		{"path": "five", "start": 6}, {"path": "empty", "start": 2}, {"path": nil}, {"path": 1}, {"path": "five", "offset": 1},
+		{"path": "five", "start": 6}, {"path": "five", "column": 0}, {"path": "five", "column": 2}, {"path": "lf", "column": 1},
+		{"path": "empty", "column": 1}, {"path": "five", "start": 6, "column": 1}, {"path": "five", "column": 1, "lines": 2}, {"path": "empty", "start": 2}, {"path": nil}, {"path": 1}, {"path": "five", "offset": 1},
 		{"path": "a\x00b"}, {"args": []string{"five", "x"}}, {"args": []string{"five", "1", "1", "1"}},
 	} {
 		_, err := Call(t, Read, args)
@@ -105,7 +110,7 @@ func TestReadHugeLine(t *testing.T) {
 	if want := "first\n" + strings.Repeat("é", libctx.MaxLineShown) + "…[2093153 bytes more]\nlast\n"; err != nil || out.Text() != want || !out.IsTruncated() {
 		t.Errorf("%.80q %q %v", out.Text(), out.Notes(), err)
 	}
-	if len(out.Notes()) != 3 || !strings.HasPrefix(out.Notes()[1], "[1 of these lines") || out.Notes()[2] != "[lines 1-3 of 3]" {
+	if len(out.Notes()) != 3 || !strings.HasPrefix(out.Notes()[1], "[1 of these lines") || !strings.HasSuffix(out.Notes()[1], "; line 2 goes on with start=2 column=2001]") || out.Notes()[2] != "[lines 1-3 of 3]" {
 		t.Errorf("%q", out.Notes())
 	}
 	out, err = Call(t, Read, map[string]any{"path": "only", "numbers": true})
@@ -115,6 +120,42 @@ func TestReadHugeLine(t *testing.T) {
 	if out, err = Call(t, Read, map[string]any{"path": "just"}); err != nil || out.IsTruncated() || len(out.Notes()) != 2 {
 		t.Errorf("%q %v", out.Notes(), err)
 	}
+}
+
+// Whatever pieces a text comes in, stretches that follow one another are the
+// line.
+func TestStretchesAreTheLine(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.StringMatching(`[aé€\n\r]{0,200}`).Draw(t, "text")
+		limit := rapid.IntRange(5, 50).Draw(t, "limit")
+		lines := strings.SplitAfter(text, "\n")
+		n := rapid.IntRange(1, len(lines)).Draw(t, "line")
+		line := lines[n-1]
+		chars := utf8.RuneCountInString(strings.TrimSuffix(line, "\n"))
+		got := ""
+		for column := 1; column <= chars; {
+			s := stretch{line: n, column: column, max: limit}
+			for rest := []byte(text); len(rest) > 0; {
+				n := rapid.IntRange(1, len(rest)).Draw(t, "piece")
+				for n < len(rest) && !utf8.RuneStart(rest[n]) {
+					n++
+				}
+				s.take(rest[:n])
+				rest = rest[n:]
+			}
+			if len(s.out) > limit || s.chars != chars || s.shown == 0 || s.check("p") != nil || !utf8.Valid(s.out) || s.full != (column+s.shown <= chars) {
+				t.Fatalf("%+v", s)
+			}
+			if want := strings.Count(text, "\n") + min(1, len(lines[len(lines)-1])); s.total() != want {
+				t.Fatalf("%d lines, not %d", s.total(), want)
+			}
+			got += string(s.out)
+			column += s.shown
+		}
+		if chars > 0 && got != line {
+			t.Fatalf("%q, not %q", got, line)
+		}
+	})
 }
 
 func TestReadRefusesWhatIsNotText(t *testing.T) {

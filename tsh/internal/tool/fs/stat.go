@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/tsh/internal/tool"
 	"cortexfs.org/tsh/internal/tool/object"
 	"github.com/go-json-experiment/json/jsontext"
@@ -16,7 +15,6 @@ import (
 // link is described, not followed.
 var Stat = tool.Tool{
 	Name: "fs.stat",
-	Form: tool.Form{Operands: []string{"path"}},
 	Run:  stat,
 }
 
@@ -42,8 +40,9 @@ func stat(_ context.Context, args jsontext.Value, out *tool.Output) error {
 	case "link":
 		target := make([]byte, unix.PathMax)
 		n, err := unix.Readlinkat(fd, "", target)
-		if err != nil {
-			return errdefs.New(errdefs.KindOf(err), "%s: %w", object.Show(p), err)
+		if err != nil { // of /proc, for example: the rest is right all the same
+			out.Notef("the target of %s can not be read: %v", object.Show(p), err)
+			return nil
 		}
 		fmt.Fprintf(out, "target: %s\n", object.Show(string(target[:n])))
 	case "char", "block":

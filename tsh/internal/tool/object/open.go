@@ -34,6 +34,9 @@ func Create(dir int, p string, flags uint64, mode uint32) (int, error) {
 // The descriptor is the caller's.
 func Locate(p string) (int, unix.Stat_t, error) {
 	var st unix.Stat_t
+	if err := CheckCwd(p); err != nil {
+		return -1, st, err
+	}
 	fd, err := Openat(unix.AT_FDCWD, p, unix.O_PATH|unix.O_NOFOLLOW)
 	if err != nil {
 		return -1, st, Explain(p, err)
@@ -143,8 +146,8 @@ func Explain(p string, err error) error {
 			return errdefs.New(errdefs.Invalid, "%s: %s is a symbolic link, and links are not followed", shown, Show(at))
 		}
 		return errdefs.New(errdefs.Invalid, "%s: goes through a symbolic link, and links are not followed", shown)
-	case errors.Is(err, unix.ENOENT) && !path.IsAbs(p) && cwdIsGone():
-		return errdefs.New(errdefs.NotFound, "%s: the current directory does not exist any more", shown)
+	case errors.Is(err, unix.ENOENT) && CheckCwd(p) != nil:
+		return CheckCwd(p)
 	}
 	return errdefs.New(errdefs.KindOf(err), "%s: %w", shown, err)
 }
@@ -164,7 +167,15 @@ func linkIn(p string) (string, bool) {
 	return "", false
 }
 
-func cwdIsGone() bool {
-	var st unix.Stat_t
-	return unix.Stat(".", &st) != nil || st.Nlink == 0
+// CheckCwd refuses a relative path if the current directory was removed: what is
+// left of it can be opened, is empty for ever and takes no new file.
+func CheckCwd(p string) error {
+	if path.IsAbs(p) {
+		return nil
+	}
+	if _, err := unix.Getcwd(make([]byte, unix.PathMax)); !errors.Is(err, unix.ENOENT) {
+		return nil
+	}
+	return errdefs.New(errdefs.NotFound, "%s: the current directory does not exist any more", Show(p)).
+		WithHint("absolute paths work")
 }

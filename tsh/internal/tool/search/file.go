@@ -105,7 +105,7 @@ func (r *reader) open(fd int, label string) found {
 	if text = text[:n]; bytes.IndexByte(text, 0) >= 0 {
 		return found{state: binary}
 	}
-	return r.lines(text, label)
+	return r.lines(r.endings(text), label)
 }
 
 // lines looks for matching lines in a text.

@@ -19,6 +19,7 @@ type matcher struct {
 	needles [][]byte
 	fold    bool           // needles are in lower case and stand for both cases
 	re      *regexp.Regexp // nil: the one needle is the pattern
+	cr      bool           // the CR of CRLF belongs to the line, because the pattern names it
 }
 
 // maxNeedles is the number of texts that are looked for beside one another.
@@ -28,7 +29,8 @@ const maxNeedles = 8
 const maxLine = 64 << 10
 
 // compile makes the matcher of a pattern. Expressions are of RE2 syntax and see
-// one line at a time, without its ending: ^ and $, \A and \z are its ends.
+// one line at a time, without its ending: ^ and $, \A and \z are its ends. The
+// ending is LF or CRLF, or, for a pattern in which a CR is named, LF alone.
 func compile(pattern string, literal, fold bool) (*matcher, error) {
 	if strings.ContainsRune(pattern, '\n') {
 		return nil, errdefs.New(errdefs.Invalid, "arguments: pattern holds a line feed, and lines are searched one by one")
@@ -55,7 +57,7 @@ func compile(pattern string, literal, fold bool) (*matcher, error) {
 	if err != nil {
 		return nil, errdefs.New(errdefs.Invalid, "arguments: pattern: %w", err)
 	}
-	m := &matcher{re: re}
+	m := &matcher{re: re, cr: namesCR(pattern)}
 	for _, n := range needles(tree.Simplify()) {
 		m.fold = m.fold || n.fold
 		m.needles = append(m.needles, []byte(n.text))
@@ -96,12 +98,8 @@ func oneLine(re *syntax.Regexp) bool {
 		re.Op = syntax.OpAnyCharNotNL
 	case syntax.OpBeginText:
 		re.Op = syntax.OpBeginLine
-	case syntax.OpEndText, syntax.OpEndLine: // a CR before the end belongs to it
-		cr := &syntax.Regexp{Op: syntax.OpLiteral, Rune: []rune{'\r'}}
-		*re = syntax.Regexp{Op: syntax.OpConcat, Sub: []*syntax.Regexp{
-			{Op: syntax.OpQuest, Sub: []*syntax.Regexp{cr}}, {Op: syntax.OpEndLine},
-		}}
-		return true
+	case syntax.OpEndText:
+		re.Op = syntax.OpEndLine
 	}
 	for _, sub := range re.Sub {
 		if !oneLine(sub) {
@@ -110,6 +108,46 @@ func oneLine(re *syntax.Regexp) bool {
 	}
 	return true
 }
+
+// namesCR reports whether an expression has a carriage return in it, as \r or as
+// it is.
+func namesCR(pattern string) bool {
+	for i := 0; i < len(pattern); i++ {
+		switch {
+		case pattern[i] == '\r':
+			return true
+		case pattern[i] == '\\' && i+1 < len(pattern):
+			if i++; pattern[i] == 'r' {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// endings makes a text, in place, the one that the matcher is to see: with LF
+// alone behind every line, unless CR is part of what is looked for. Lines keep
+// their numbers, and no result shows their endings.
+func (m *matcher) endings(text []byte) []byte {
+	if m.re == nil || m.cr {
+		return text // a text without CR is found beside one too
+	}
+	to := bytes.Index(text, crlf)
+	if to < 0 {
+		return text
+	}
+	for from := to; ; {
+		from++ // over the CR
+		n := bytes.Index(text[from:], crlf)
+		if n < 0 {
+			return text[:to+copy(text[to:], text[from:])]
+		}
+		to += copy(text[to:], text[from:from+n])
+		from += n
+	}
+}
+
+var crlf = []byte("\r\n")
 
 // needle is a text that a match holds.
 type needle struct {

@@ -10,6 +10,7 @@ import (
 
 // matching are the numbers of the matching lines, from 0.
 func matching(m *matcher, text string) (all []int) {
+	text = string(m.endings([]byte(text)))
 	c := cursor{matcher: m, text: []byte(text), low: lower(nil, []byte(text))}
 	if !m.fold {
 		c.low = c.text
@@ -27,15 +28,18 @@ func matching(m *matcher, text string) (all []int) {
 	}
 }
 
-// naive looks at each line alone.
-func naive(re *regexp.Regexp, text string) (all []int) {
+// naive looks at each line alone, without its ending; with cr that is LF alone.
+func naive(re *regexp.Regexp, cr bool, text string) (all []int) {
 	lines := strings.SplitAfter(text, "\n")
 	for i, line := range lines {
-		line = strings.TrimSuffix(line, "\n")
+		line, ended := strings.CutSuffix(line, "\n")
 		if i == len(lines)-1 && line == "" {
 			continue
 		}
-		if re.MatchString(line) || re.MatchString(strings.TrimSuffix(line, "\r")) {
+		if ended && !cr {
+			line = strings.TrimSuffix(line, "\r")
+		}
+		if re.MatchString(line) {
 			all = append(all, i)
 		}
 	}
@@ -56,15 +60,11 @@ func same(a, b []int) bool {
 
 // What is found by needles and pieces is what every line alone would say.
 func TestFindsWhatEachLineMatches(t *testing.T) {
-	atom := rapid.SampledFrom([]string{"a", "b", "ab", "K", "s", "é", ".", "[ab]", "[^a]", `\w`, `\s`, `\b`, "^", "$", "(a|bc)", "(ab|cd|e)", "a*", "b+", "(ab)?", "a{2}", "(?i:k)", "x"})
+	atom := rapid.SampledFrom([]string{"a", "b", "ab", "K", "s", "é", ".", "[ab]", "[^a]", `\w`, `\s`, `\b`, "^", "$", "(a|bc)", "(ab|cd|e)", "a*", "b+", "(ab)?", "a{2}", "(?i:k)", "x", `\r`, `\z`, `\B`})
 	rapid.Check(t, func(t *rapid.T) {
 		pattern := strings.Join(rapid.SliceOfN(atom, 1, 4).Draw(t, "pattern"), "")
 		fold := rapid.Bool().Draw(t, "fold")
-		text := rapid.StringMatching(`([abcdekKsSſé \nx]|AB|\r\n){0,60}`).Draw(t, "text")
-		if i := strings.Index(pattern, "$"); i >= 0 && i < len(pattern)-1 {
-			// What follows the end of a line would have to know of the CR before it.
-			text = strings.ReplaceAll(text, "\r", "")
-		}
+		text := rapid.StringMatching(`([abcdekKsSſé \nx]|AB|\r\n|\r){0,60}`).Draw(t, "text")
 		m, err := compile(pattern, false, fold)
 		if err != nil {
 			return // no expression; those that are refused have tests of their own
@@ -73,17 +73,40 @@ func TestFindsWhatEachLineMatches(t *testing.T) {
 		if fold {
 			flags = "(?i)"
 		}
-		if got, want := matching(m, text), naive(regexp.MustCompile(flags+pattern), text); !same(got, want) {
+		if got, want := matching(m, text), naive(regexp.MustCompile(flags+pattern), strings.Contains(pattern, `\r`), text); !same(got, want) {
 			t.Fatalf("%q in %q: lines %v, not %v", pattern, text, got, want)
 		}
 		lit := rapid.StringMatching(`[abcks.é]{1,3}`).Draw(t, "literal")
 		if m, err = compile(lit, true, fold); err != nil {
 			t.Fatal(err)
 		}
-		if got, want := matching(m, text), naive(regexp.MustCompile(flags+regexp.QuoteMeta(lit)), text); !same(got, want) {
+		if got, want := matching(m, text), naive(regexp.MustCompile(flags+regexp.QuoteMeta(lit)), false, text); !same(got, want) {
 			t.Fatalf("literal %q in %q: lines %v, not %v", lit, text, got, want)
 		}
 	})
+}
+
+// What a carriage return is to a pattern, in a file with both endings.
+func TestCarriageReturns(t *testing.T) {
+	const text = "foo\r\nfoo\nbar \r\na\rb\r\n\\run\r\n"
+	for pattern, want := range map[string][]int{
+		`foo$`: {0, 1}, `^foo\z`: {0, 1}, `\s$`: {2}, `foo.$`: nil, `[^a]$`: {0, 1, 2, 3, 4}, `a.b`: {3}, `\r`: {0, 2, 3, 4}, `\r$`: {0, 2, 3, 4},
+		`foo\r?$`: {0, 1}, "foo\r": {0}, `a\rb`: {3}, `\\run`: {4}, `n$`: {4},
+	} {
+		m, err := compile(pattern, false, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := matching(m, text); !same(got, want) {
+			t.Errorf("%q: lines %v, not %v", pattern, got, want)
+		}
+	}
+	for _, pattern := range []string{"foo", "foo\r"} {
+		m, err := compile(pattern, true, false)
+		if want := map[string][]int{"foo": {0, 1}, "foo\r": {0}}[pattern]; err != nil || !same(matching(m, text), want) {
+			t.Errorf("literal %q: %v", pattern, matching(m, text))
+		}
+	}
 }
 
 func TestNeedles(t *testing.T) {

@@ -28,10 +28,6 @@ func Search(limit time.Duration) tool.Tool {
 	}
 	return tool.Tool{
 		Name: "fs.search",
-		Form: tool.Form{
-			Operands: []string{"pattern", "path"}, Numbers: []string{"context", "limit"}, Texts: []string{"mode", "glob", "case"},
-			Switches: []string{"hidden"}, Negations: []string{"ignore"},
-		},
 		Run: func(ctx context.Context, args jsontext.Value, out *tool.Output) error {
 			s, err := prepare(args)
 			if err != nil {

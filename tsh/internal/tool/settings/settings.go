@@ -23,7 +23,6 @@ import (
 func Tsh(conf config.Shell) tool.Tool {
 	return tool.Tool{
 		Name: "tsh.config",
-		Form: tool.Form{Numbers: []string{"max_loaded_tools", "cache_capacity", "window_percent"}},
 		Run: func(_ context.Context, args jsontext.Value, out *tool.Output) error {
 			return run(conf, args, out)
 		},

@@ -20,8 +20,8 @@ type ending struct {
 	signal    string // name of the signal it died of
 	took      time.Duration
 	timedOut  bool
-	cancelled bool // ctx was done
-	leftover  bool // somebody else still held the output when reading stopped
+	cancelled error // why ctx was done, nil if it was not
+	leftover  bool  // somebody else still held the output when reading stopped
 }
 
 // command runs argv, whose first word is a path, as the leader of a session of its own and
@@ -72,10 +72,10 @@ func command(ctx context.Context, argv, environ []string, timeout time.Duration,
 	case <-deadline.C:
 		e.timedOut = true
 	case <-ctx.Done():
-		e.cancelled = true
+		e.cancelled = context.Cause(ctx)
 	}
 	group := -cmd.Process.Pid
-	if e.timedOut || e.cancelled {
+	if e.timedOut || e.cancelled != nil {
 		end(group, exited)
 	}
 	e.took = time.Since(begin)

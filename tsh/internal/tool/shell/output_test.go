@@ -83,6 +83,9 @@ func TestLongOutputIsKept(t *testing.T) {
 		t.Fatalf("%q: %v", out.Notes()[1], err)
 	}
 	path = strings.TrimSuffix(path, ";")
+	if want := 108894 + len("last \xff line"); bytes != want { // as they were written, before marks
+		t.Errorf("%d bytes, not %d", bytes, want)
+	}
 	if lines != 20001 || !strings.HasPrefix(path, conf.Spill.Home+"/cache/spill/s/01RUN-") {
 		t.Errorf("%d lines in %s", lines, path)
 	}
@@ -104,12 +107,45 @@ func TestLongOutputIsKept(t *testing.T) {
 	}
 	// One that is too long for a file is kept up to the bound.
 	out, err = Call(t, Exec(conf), map[string]any{"cmd": "head -c 20000000 /dev/zero"})
-	if err != nil || !strings.Contains(out.Content(), fmt.Sprintf("first %d of ", libctx.MaxSpillFile-1)) {
+	if err != nil || !strings.Contains(out.Content(), "[first 16 MiB, as text, of an output of 20000000 bytes: ") {
 		t.Errorf("%q, %v", out.Notes(), err)
 	}
 	entries, err := os.ReadDir(conf.Spill.Home + "/cache/spill/s")
 	if err != nil || len(entries) != 3 {
 		t.Errorf("%d files, %v", len(entries), err)
+	}
+}
+
+// A line of any length can be read in full, by the notes alone.
+func TestOneLongLineCanBeRead(t *testing.T) {
+	conf := Config{Environ: environ, Spill: spill.Place{Home: t.TempDir(), Dir: "cache/spill/s"}}
+	out, err := Call(t, Exec(conf), map[string]any{"cmd": "printf 'é%.0s' $(seq 1 100000)"})
+	Must(t, err)
+	path := regexp.MustCompile(`: (/\S+);`).FindStringSubmatch(out.Content())[1]
+	var all strings.Builder
+	for column := 1; column > 0; {
+		page, err := Call(t, fs.Read, map[string]any{"path": path, "start": 1, "column": column})
+		Must(t, err)
+		all.WriteString(page.Text())
+		column = 0
+		if m := regexp.MustCompile(`start=1 column=(\d+)\]`).FindStringSubmatch(page.Content()); m != nil {
+			column, _ = strconv.Atoi(m[1])
+		}
+	}
+	if all.String() != strings.Repeat("é", 100000) {
+		t.Errorf("%d bytes came back", all.Len())
+	}
+}
+
+// What a command writes goes out as it comes too, up to a bound: the call may
+// not live to tell.
+func TestLive(t *testing.T) {
+	var live strings.Builder
+	conf := Config{Environ: environ, Live: &live}
+	_, err := Call(t, Exec(conf), map[string]any{"cmd": "printf 'a\\377b'; head -c 100000 /dev/zero"})
+	Must(t, err)
+	if got := live.String(); !strings.HasPrefix(got, "a\ufffdb\u2400") || len(got) != libctx.MaxToolResult {
+		t.Errorf("%.20q, %d bytes", got, len(got))
 	}
 }
 

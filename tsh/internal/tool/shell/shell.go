@@ -28,6 +28,9 @@ type Config struct {
 	// none.
 	Limit time.Duration
 	Spill spill.Place // where all of a long output is kept
+	// Live gets what commands write as it comes, the first libctx.MaxToolResult
+	// bytes of each; nil if nobody is to have it.
+	Live io.Writer
 }
 
 const (
@@ -39,7 +42,6 @@ const (
 func Exec(conf Config) tool.Tool {
 	return tool.Tool{
 		Name: "shell.exec",
-		Form: tool.Form{Rest: "cmd"},
 		Run: func(ctx context.Context, args jsontext.Value, out *tool.Output) error {
 			a := struct {
 				Cmd       string `json:"cmd"`
@@ -60,7 +62,6 @@ func Exec(conf Config) tool.Tool {
 func Bash(conf Config) tool.Tool {
 	return tool.Tool{
 		Name: "bash",
-		Form: tool.Form{Argv: true},
 		Run: func(ctx context.Context, args jsontext.Value, out *tool.Output) error {
 			a := struct {
 				Script    string   `json:"script"`
@@ -96,7 +97,11 @@ func (conf Config) run(ctx context.Context, argv []string, asked *int64, out *to
 	kept := capture.New(room - 100) // the line between head and tail has room too
 	lines := capture.NewCondenser(kept)
 	all := spill.New(conf.Spill, libctx.MaxToolResult)
-	text := &cleaner{w: io.MultiWriter(all, lines)}
+	to := []io.Writer{all, lines}
+	if conf.Live != nil {
+		to = append(to, &head{conf.Live, libctx.MaxToolResult})
+	}
+	text := &cleaner{w: io.MultiWriter(to...)}
 	end, err := command(ctx, argv, conf.Environ, timeout, text)
 	if err != nil {
 		all.Finish(false)
@@ -117,10 +122,10 @@ func (conf Config) run(ctx context.Context, argv []string, asked *int64, out *to
 	switch file, ok, lost := all.Finish(cut || lines.Dropped() > 0); {
 	case lost != nil:
 		out.Notef("%s", lost)
-	case ok && file.Bytes < file.All:
-		out.Notef("first %d of %d bytes: %s; fs.read pages it", file.Bytes, file.All, file.Path)
+	case ok && file.Cut:
+		out.Notef("first %d MiB, as text, of an output of %d bytes: %s; fs.read pages it", libctx.MaxSpillFile>>20, text.raw, file.Path)
 	case ok:
-		out.Notef("full output, %d bytes in %d lines: %s; fs.read pages it", file.Bytes, file.Lines, file.Path)
+		out.Notef("full output, %d bytes in %d lines: %s; fs.read pages it", text.raw, file.Lines, file.Path)
 	}
 	return err
 }
@@ -150,8 +155,8 @@ func (e ending) report(out *tool.Output, timeout time.Duration) error {
 	switch {
 	case e.timedOut:
 		out.Notef("timed out after %v and was killed, exit %d, %v", timeout, e.code, took)
-	case e.cancelled:
-		out.Notef("cancelled and killed, exit %d, %v", e.code, took)
+	case e.cancelled != nil:
+		out.Notef("cancelled and killed (%v), exit %d, %v", e.cancelled, e.code, took)
 	case e.signal != "":
 		out.Notef("killed by %s, exit %d, %v", e.signal, e.code, took)
 	default:
@@ -163,8 +168,8 @@ func (e ending) report(out *tool.Output, timeout time.Duration) error {
 	switch {
 	case e.timedOut:
 		return errdefs.New(errdefs.Timeout, "command timed out after %v", timeout)
-	case e.cancelled:
-		return errdefs.New(errdefs.Cancelled, "command was cancelled")
+	case e.cancelled != nil:
+		return errdefs.New(errdefs.Cancelled, "command was cancelled: %w", e.cancelled)
 	case e.code != 0:
 		return errdefs.New(errdefs.IO, "command failed: exit %d", e.code)
 	}

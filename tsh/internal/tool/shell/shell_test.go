@@ -2,6 +2,7 @@ package shell
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -221,7 +222,7 @@ func TestTimeoutKillsTheWholeGroup(t *testing.T) {
 }
 
 func TestCancel(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
+	ctx, cancel := context.WithCancelCause(t.Context())
 	dir := t.TempDir()
 	fifo := filepath.Join(dir, "started")
 	if err := unix.Mkfifo(fifo, 0o600); err != nil {
@@ -229,10 +230,10 @@ func TestCancel(t *testing.T) {
 	}
 	go func() {
 		os.ReadFile(fifo) // returns when the command has written
-		cancel()
+		cancel(errors.New("terminated signal received"))
 	}()
 	out, err := execute(t, ctx, map[string]any{"cmd": "echo partial; sleep 100 & echo $!; echo >" + fifo + "; wait"})
-	if !errdefs.Is(err, errdefs.Cancelled) || !strings.HasPrefix(out.Text(), "partial\n") || !strings.HasPrefix(out.Notes()[0], "[cancelled") {
+	if !errdefs.Is(err, errdefs.Cancelled) || !strings.HasPrefix(out.Text(), "partial\n") || !strings.HasPrefix(out.Notes()[0], "[cancelled and killed (terminated signal received), exit ") {
 		t.Errorf("%q, %v", out.Content(), err)
 	}
 	gone(t, lastPid(t, out.Text()))

@@ -34,8 +34,8 @@ type Output struct {
 	dir   *atomicfile.Dir
 	file  *os.File
 	name  string
-	seen  int64 // bytes of text, kept or not
-	kept  int64
+	kept  int64 // bytes of text in the file
+	cut   bool  // there was more
 	lines int64
 	open  bool // the last line has no LF
 	err   error
@@ -54,14 +54,13 @@ func (o *Output) Write(p []byte) (int, error) {
 }
 
 func (o *Output) take(text []byte) {
-	o.seen += int64(len(text))
 	o.lines += int64(bytes.Count(text, []byte("\n")))
 	o.open = text[len(text)-1] != '\n'
 	if o.err != nil {
 		return
 	}
 	if room := libctx.MaxSpillFile - o.kept; int64(len(text)) > room {
-		text = text[:object.Boundary(text[:room])]
+		text, o.cut = text[:object.Boundary(text[:room])], true
 	}
 	o.kept += int64(len(text))
 	if o.file == nil {
@@ -114,9 +113,8 @@ func (o *Output) fail(err error) {
 // Kept is an output in a file.
 type Kept struct {
 	Path  string
-	Bytes int64 // of the file
 	Lines int64 // of the output
-	All   int64 // bytes of the output, more than Bytes if it is over libctx.MaxSpillFile
+	Cut   bool  // the file has only the first libctx.MaxSpillFile bytes, to a whole character
 }
 
 // Finish ends the output. If it is wanted it is in a file then, which Kept
@@ -148,6 +146,6 @@ func (o *Output) Finish(wanted bool) (k Kept, ok bool, err error) {
 		o.lines++
 	}
 	return Kept{
-		Path: path.Join(o.place.Home, o.place.Dir, o.name), Bytes: o.kept, Lines: o.lines, All: o.seen,
+		Path: path.Join(o.place.Home, o.place.Dir, o.name), Lines: o.lines, Cut: o.cut,
 	}, true, nil
 }

@@ -1,10 +1,15 @@
-package tool
+// Package form is the command-line form of the built-in tools: how words become
+// the arguments object of each. The tools read their words by it and admission
+// judges a call by it, so that both mean the same
+// (docs/reference/tools.md, docs/reference/admission.md).
+package form
 
 import (
 	"slices"
 	"strconv"
 	"strings"
 
+	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/errdefs"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -14,6 +19,7 @@ import (
 // empty form takes no words.
 type Form struct {
 	Operands  []string // members that words without a flag set, in order
+	Needed    int      // how many of them a call must have; the tool says so, Usage tells
 	Numbers   []string // members that are whole numbers; of --NAME N flags
 	Texts     []string // members of --NAME TEXT flags
 	Switches  []string // members of --NAME flags that become true
@@ -22,9 +28,48 @@ type Form struct {
 	Argv      bool     // the member args is the words as they are, in an object too, and there are no flags
 }
 
-// Object makes the arguments object that words stand for. Flags may be anywhere
-// before a word "--"; --NAME=VALUE works too. Errors are errdefs.Invalid.
+// forms has a row for each tool that ctxtool serves.
+var forms = map[libctx.Tool]Form{
+	"bash": {Argv: true},
+	"fs.list": {
+		Operands: []string{"path"}, Numbers: []string{"depth", "limit"}, Texts: []string{"after"}, Switches: []string{"recursive"},
+	},
+	"fs.read": {
+		Operands: []string{"path", "start", "lines"}, Needed: 1, Numbers: []string{"start", "lines", "column"}, Switches: []string{"numbers"},
+	},
+	"fs.replace": {Operands: []string{"path", "old", "new"}, Needed: 3, Texts: []string{"expected_hash"}, Switches: []string{"all"}},
+	"fs.search": {
+		Operands: []string{"pattern", "path"}, Needed: 1, Numbers: []string{"context", "limit"},
+		Texts: []string{"mode", "glob", "case"}, Switches: []string{"hidden"}, Negations: []string{"ignore"},
+	},
+	"fs.stat":    {Operands: []string{"path"}, Needed: 1},
+	"fs.write":   {Operands: []string{"path", "content"}, Needed: 2, Texts: []string{"expected_hash"}},
+	"shell.exec": {Rest: "cmd"},
+	"tsh.config": {Numbers: []string{"max_loaded_tools", "cache_capacity", "window_percent"}},
+}
+
+// Of is the form of a built-in tool; false for other names, tsh among them.
+func Of(name libctx.Tool) (Form, bool) {
+	f, ok := forms[name]
+	return f, ok
+}
+
+// IsObject says whether a word that stands alone is meant as the arguments
+// object itself: it begins like one, {", or is one. Whether it is right is for
+// its reader to say. Such a word is a plain one behind a word "--".
+func IsObject(word string) bool {
+	return strings.HasPrefix(word, `{"`) || strings.HasPrefix(word, "{") &&
+		jsontext.Value(word).IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+}
+
+// Object makes the arguments object that words stand for: the one word that is
+// it (IsObject), as it is and unchecked, else what the words set. Flags may be
+// anywhere before a word "--"; --NAME=VALUE works too. Errors are
+// errdefs.Invalid.
 func (f Form) Object(words []string) (jsontext.Value, error) {
+	if len(words) == 1 && IsObject(words[0]) {
+		return jsontext.Value(words[0]), nil
+	}
 	members := map[string]any{}
 	if f.Argv {
 		return Words(words)
@@ -118,6 +163,13 @@ func (f Form) Usage(name string) string {
 	case f.Argv:
 		return name + " ARGS…"
 	}
+	for i, o := range f.Operands {
+		if name += " "; i >= f.Needed {
+			name += "["
+		}
+		name += strings.ToUpper(o)
+	}
+	name += strings.Repeat("]", len(f.Operands)-f.Needed)
 	for _, s := range f.Switches {
 		name += " [--" + s + "]"
 	}
@@ -125,13 +177,12 @@ func (f Form) Usage(name string) string {
 		name += " [--no-" + n + "]"
 	}
 	for _, n := range f.Numbers {
-		name += " [--" + n + " N]"
+		if !slices.Contains(f.Operands, n) {
+			name += " [--" + n + " N]"
+		}
 	}
 	for _, t := range f.Texts {
 		name += " [--" + t + " " + strings.ToUpper(t) + "]"
-	}
-	for _, o := range f.Operands {
-		name += " " + strings.ToUpper(o)
 	}
 	return name
 }
