@@ -3,6 +3,7 @@ package admit
 import (
 	"encoding/json"
 	"fmt"
+	"path"
 	"strings"
 	"testing"
 
@@ -448,6 +449,49 @@ func TestRelativePathsStartInCwd(t *testing.T) {
 			if got := Decide(Agent{}, file, through).Effect; string(got) != c.want {
 				t.Errorf("tsh %s in %q: %s, want %s", words, c.cwd, got, c.want)
 			}
+		}
+	}
+}
+
+// TestWordsThatArePaths: of a built-in tool the words that say where count, also
+// when they are one arguments object, and of every other tool all of them.
+func TestWordsThatArePaths(t *testing.T) {
+	for _, c := range []struct {
+		tool, args, want string
+	}{
+		{"fs.search", `["/etc"]`, "workspace"},
+		{"fs.search", `["/etc","src"]`, "workspace"},
+		{"fs.search", `["x","/etc"]`, "host"},
+		{"fs.search", `["--context","2","/etc","--glob","/usr/**","src"]`, "workspace"},
+		{"fs.search", `["--context","2","x","--hidden","/etc"]`, "host"},
+		{"fs.search", `["--","--x","../.."]`, "host"},
+		{"fs.search", `["x","--none","y"]`, "host"}, // the tool will refuse it
+		{"fs.search", `["{\"pattern\":\"/etc\"}"]`, "workspace"},
+		{"fs.search", `["{\"pattern\":\"x\",\"path\":\"/etc\"}"]`, "host"},
+		{"fs.search", `["{\"path\":\"src\",\"path\":\"/etc\"}"]`, "host"},
+		{"fs.search", `["{\"path\":"]`, "host"},
+		{"fs.write", `["a.txt","/etc is a directory"]`, "workspace"},
+		{"fs.write", `["/etc/motd","hello"]`, "host"},
+		{"fs.replace", `["a.txt","/usr","/opt"]`, "workspace"},
+		{"fs.replace", `["\"/etc/motd\"","a","b"]`, "host"},
+		{"fs.read", `["/etc/passwd","1","2"]`, "host"},
+		{"fs.list", `["--after","x"]`, "workspace"},
+		{"own.tool", `["x","/etc"]`, "host"},
+		{"own.tool", `["x","etc"]`, "workspace"},
+		{"/ctx/home/1/tool/fs.search", `["/etc"]`, "host"}, // somebody's own of that name
+		{"/ctx/home/1/tool/fs.search", `["etc"]`, "workspace"},
+	} {
+		dir, name := path.Split(c.tool)
+		if dir == "" {
+			dir = "/ctx/tool/"
+		}
+		tl := Tool{Name: libctx.Tool(name), Path: dir + name, Effect: "workspace_read"}
+		if name == "fs.write" || name == "fs.replace" {
+			tl.Effect = "workspace_mutation"
+		}
+		args := jsontext.Value(`{"args":` + c.args + `}`)
+		if got := Decide(Agent{}, tl, Call{Name: tl.Name, Arguments: args, Direct: true}).Effect; !strings.HasPrefix(string(got), c.want+"_") {
+			t.Errorf("%s %s: %s, not %s", tl.Path, args, got, c.want)
 		}
 	}
 }

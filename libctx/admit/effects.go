@@ -6,9 +6,11 @@ import (
 	"strings"
 
 	"cortexfs.org/libctx"
+	"cortexfs.org/libctx/builtin/form"
 	"cortexfs.org/libctx/control"
 	"cortexfs.org/libctx/paths"
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // classOf is the class a tool declares.
@@ -22,18 +24,21 @@ func classOf(t Tool) control.Effect {
 // effectOf is the class of one call: the declared one, raised from the
 // workspace to the host when a path among the arguments leads out of
 // /workspace. What the session's own long outputs are kept in may be read like
-// the workspace. It is read from the arguments as they came.
+// the workspace. It is read from the arguments as they came; of a built-in tool
+// in the place of those it is known which word is the path, of every other tool
+// each word may be one.
 func effectOf(t Tool, c Call) control.Effect {
 	class := classOf(t)
 	up, ok := map[control.Effect]control.Effect{control.WorkspaceRead: control.HostRead, control.WorkspaceMutation: control.HostMutation}[class]
 	if !ok {
 		return class
 	}
+	object, err := objectOf(t, c.Arguments)
 	var args struct {
 		Path string   `json:"path"`
 		Args []string `json:"args"`
 	}
-	if json.Unmarshal(c.Arguments, &args) != nil {
+	if err != nil || json.Unmarshal(object, &args) != nil {
 		// Another form than ours; the schema decides whether it is one at all.
 		return up
 	}
@@ -44,6 +49,20 @@ func effectOf(t Tool, c Call) control.Effect {
 	}
 	return class
 }
+
+// objectOf is the arguments with the command-line form of a built-in tool as the
+// object that the tool makes of it.
+func objectOf(t Tool, args jsontext.Value) (jsontext.Value, error) {
+	f, ok := form.Of(t.Name)
+	words, isArgs, err := commandLine(args)
+	if !ok || t.Path != builtins+string(t.Name) || err != nil || !isArgs {
+		return args, err
+	}
+	return f.Object(words)
+}
+
+// builtins is where the built-in tools are, as seen inside.
+const builtins = paths.InRoot + "/tool/"
 
 // leaves reports whether an inside path leads out of the workspace, as it is
 // spelled: tools follow no links. A relative one starts in cwd, and so does one
