@@ -163,6 +163,10 @@ const (
 	MaxProviderCode     = 128            // bytes of a provider's own word for a failure
 	MaxRetryAfter       = 24 * time.Hour // that a provider can ask to wait
 	MaxModelConnections = 64             // connections of the model socket at a time
+
+	ModelRequestWait = time.Minute            // from the connection until the request is there
+	ModelDrain       = 5 * time.Second        // that running requests have when ctxmodel is to end
+	ModelLastWords   = 250 * time.Millisecond // that a client has to take the last frames of a request that is given up, or to close
 )
 
 // HTTP of providers (docs/reference/model-openai.md).
@@ -198,10 +202,9 @@ const (
 	MaxScriptDelay  = time.Hour // of one delay
 )
 
-// Prompts of model agents (docs/reference/prompt.md). A character of a window
-// is a byte of the text that is sent.
+// Prompts of model agents (docs/reference/prompt.md).
 const (
-	CharsPerToken    = 4         // characters a token of a context window counts for
+	CharsPerToken    = 4         // characters a token of a context window counts for; a byte of JSON is charged as one
 	MaxReserveTokens = 4096      // tokens kept back of a window for the answer; less of a small one
 	MaxPrompt        = 48 << 20  // bytes of the message array of one request, whatever the window
 	MaxSystemPrompt  = 1 << 20   // bytes of the system message

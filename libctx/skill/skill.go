@@ -3,7 +3,13 @@
 // (docs/reference/prompt.md).
 package skill
 
-import "cortexfs.org/libctx/discover"
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"cortexfs.org/libctx"
+)
 
 // Skill is what a prompt tells of one skill. All members are one line each.
 type Skill struct {
@@ -12,14 +18,56 @@ type Skill struct {
 	Path        string // of its SKILL.md, as seen inside
 }
 
-// Discover reads the front matter of the skills there are, in order of
-// precedence: the machine's, the agent's own, then those of cwd and of the
-// directories above it up to the top of the workspace. It never fails: what can
-// not be read is a warning.
-func Discover(p discover.Places) ([]Skill, []discover.Warning) { return nil, nil }
+// outNote stands where skills are missing.
+const outNote = "(%d more skills have no room in this list.)\n"
 
 // Text is the list as a prompt and the snapshot SKILLS.md show it, at most max
 // characters; "" if there are none. Where not all fit, descriptions are
 // shortened to libctx.ShortSkillAbout characters, then skills are left out from
 // the end, and a last line says how many.
-func Text(skills []Skill, max int) string { return "" }
+func Text(skills []Skill, max int) string {
+	lines, total := render(skills, libctx.MaxSkillAbout)
+	if total > max {
+		lines, total = render(skills, libctx.ShortSkillAbout)
+	}
+	note := ""
+	for total > max && len(lines) > 0 {
+		last := len(lines) - 1
+		total -= utf8.RuneCountInString(lines[last]) + len(note)
+		lines = lines[:last]
+		note = fmt.Sprintf(outNote, len(skills)-last)
+		total += len(note)
+	}
+	if total > max {
+		return "" // there is not even room to say so
+	}
+	return strings.Join(lines, "") + note
+}
+
+// render makes the line of each skill, and counts their characters.
+func render(skills []Skill, about int) (lines []string, total int) {
+	for _, s := range skills {
+		line := "- " + s.Name
+		if s.Description != "" {
+			line += ": " + shorten(s.Description, about)
+		}
+		line += " (" + s.Path + ")\n"
+		lines = append(lines, line)
+		total += utf8.RuneCountInString(line)
+	}
+	return lines, total
+}
+
+// shorten bounds a text to n characters, an ellipsis included.
+func shorten(s string, n int) string {
+	if utf8.RuneCountInString(s) <= n {
+		return s
+	}
+	left := n - 1
+	for i := range s {
+		if left--; left < 0 {
+			return strings.TrimRight(s[:i], " ") + "…"
+		}
+	}
+	return s
+}

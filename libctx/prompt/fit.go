@@ -1,0 +1,319 @@
+package prompt
+
+import (
+	"slices"
+
+	"cortexfs.org/libctx"
+	"cortexfs.org/libctx/errdefs"
+	"cortexfs.org/libctx/modelwire"
+	"cortexfs.org/libctx/window"
+	"cortexfs.org/libctx/wire"
+)
+
+// Input is what a message array is made of.
+type Input struct {
+	System string       // the system message, of Render
+	Rows   []Row        // the newest part of the branch, oldest first
+	Older  bool         // the branch has more before Rows
+	Run    int          // index in Rows of the first message of the run, its user's input; len(Rows) if it has none
+	Model  libctx.Model // provider/model that the request goes to
+	Window window.Size
+}
+
+// Fitted is a message array that fits into a window.
+type Fitted struct {
+	Messages []modelwire.Message // the system message first; parts share memory with the rows
+	Bytes    int64               // of the array as JSON, exactly
+	Dropped  int                 // rows that were left out because there was no room
+	Clipped  int                 // messages that were shortened
+}
+
+// Fit makes the message array of a request. Its bytes as JSON are within
+// Window.PromptBytes. Where not all fits,
+//
+//   - long messages of earlier runs are shortened to head and tail, a sixteenth
+//     of the bytes each, then the oldest turns are left out;
+//   - if the run alone is too long, its own older turns go the same way. What the
+//     user said in it stays whole, and its newest turn stays, shortened as far as
+//     it must be.
+//
+// A call and its result stay or go together. If something is left out, the first
+// message after the system's says so. errdefs.TooMuch: system message and user's
+// input leave no room for the rest.
+//
+// The work is proportional to Rows: hand over no more of a long branch than
+// Window.PromptBytes can hold.
+func Fit(in Input) (*Fitted, error) {
+	system := modelwire.Message{Role: "system", Content: []wire.Part{wire.Text(in.System)}}
+	size, err := sizeOf(system)
+	if err != nil {
+		return nil, err
+	}
+	budget := in.Window.PromptBytes(size)
+	f := fitter{all: turns(in.Rows, in.Run, in.Model), budget: budget, left: budget - int64(len("[]")) - size}
+	if f.left < 0 {
+		return nil, tooMuch("the system message takes %d bytes, the window has room for %d", size, budget)
+	}
+	if err := f.fit(in.Older); err != nil {
+		return nil, err
+	}
+	out := &Fitted{Messages: join(system, f.kept), Dropped: f.dropped, Clipped: f.clipped}
+	if out.Bytes, err = sizeOf(out.Messages); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// fitter takes turns, newest first, as long as there is room.
+type fitter struct {
+	all     []turn // that were not taken yet
+	budget  int64  // bytes of the whole array
+	left    int64  // of it
+	kept    []turn
+	dropped int
+	clipped int
+}
+
+func (f *fitter) fit(older bool) error {
+	begin := !older && (len(f.all) == 0 || f.all[0].user)
+	note := turn{user: true, messages: []modelwire.Message{{Role: "user", Content: []wire.Part{wire.Text(leftOut)}}}}
+	room, err := note.size()
+	if err != nil {
+		return err
+	}
+	if begin {
+		if all, err := f.whole(f.left); err != nil || all {
+			f.kept = f.all
+			return err
+		}
+	}
+	if f.left -= room; f.left < 0 {
+		return tooMuch("the window of %d bytes is too small for any message", f.budget)
+	}
+	all, err := f.whole(f.left)
+	switch {
+	case err != nil:
+		return err
+	case all:
+		f.kept = f.all
+	default:
+		if err := f.newest(); err != nil {
+			return err
+		}
+	}
+	if !begin || f.dropped > 0 {
+		f.kept = append([]turn{note}, f.kept...)
+	}
+	return nil
+}
+
+// newest keeps what there is room for.
+func (f *fitter) newest() error {
+	run := slices.IndexFunc(f.all, func(t turn) bool { return t.run })
+	if run < 0 {
+		run = len(f.all)
+	}
+	whole, err := f.takeRun(f.all[run:])
+	if err != nil {
+		return err
+	}
+	if whole {
+		err = f.takeNewest(f.all[:run])
+	} else {
+		f.drop(f.all[:run])
+	}
+	slices.Reverse(f.kept)
+	return err
+}
+
+// whole reports whether all turns fit into left bytes as they are. It looks at
+// no more than that.
+func (f *fitter) whole(left int64) (bool, error) {
+	for i := len(f.all) - 1; i >= 0; i-- {
+		size, err := f.all[i].size()
+		if err != nil {
+			return false, err
+		}
+		if left -= size; left < 0 {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// size is what the turn adds to the array: each message with its comma.
+func (t *turn) size() (int64, error) {
+	if t.sizes == nil {
+		sizes := make([]int64, len(t.messages))
+		for i, m := range t.messages {
+			n, err := sizeOf(m)
+			if err != nil {
+				return 0, err
+			}
+			sizes[i] = n + 1
+		}
+		t.sizes = sizes
+	}
+	var sum int64
+	for _, n := range t.sizes {
+		sum += n
+	}
+	return sum, nil
+}
+
+// take keeps a turn if there is room for it.
+func (f *fitter) take(t turn) (bool, error) {
+	size, err := t.size()
+	if err != nil || size > f.left {
+		return false, err
+	}
+	f.left -= size
+	f.kept = append(f.kept, t)
+	return true, nil
+}
+
+func (f *fitter) drop(ts []turn) {
+	for _, t := range ts {
+		f.dropped += t.rows
+	}
+}
+
+// shortened is the turn with messages of at most about max bytes, and how many
+// of them were shortened.
+func (t turn) shortened(most int64) (turn, int, error) {
+	if _, err := t.size(); err != nil {
+		return t, 0, err
+	}
+	n := 0
+	for i, size := range t.sizes {
+		if size <= most {
+			continue
+		}
+		if n++; n == 1 {
+			t.messages, t.sizes = slices.Clone(t.messages), slices.Clone(t.sizes)
+		}
+		t.messages[i] = clip(t.messages[i], most)
+		size, err := sizeOf(t.messages[i])
+		if err != nil {
+			return t, 0, err
+		}
+		t.sizes[i] = size + 1
+	}
+	return t, n, nil
+}
+
+// takeNewest keeps the newest turns, long messages shortened, and drops the
+// others.
+func (f *fitter) takeNewest(ts []turn) error {
+	most := f.share()
+	for i := len(ts) - 1; i >= 0; i-- {
+		t, n, err := ts[i].shortened(most)
+		if err != nil {
+			return err
+		}
+		ok, err := f.take(t)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			f.drop(ts[:i+1])
+			return nil
+		}
+		f.clipped += n
+	}
+	return nil
+}
+
+// share is what one message may take where not all fit.
+func (f *fitter) share() int64 { return max(f.budget/16, leastShare) }
+
+// leastShare is the number of bytes to which a message is always shortened at
+// most.
+const leastShare = 512
+
+// takeRun keeps the turns of the run, newest first, and reports whether it kept
+// all of them whole.
+func (f *fitter) takeRun(ts []turn) (bool, error) {
+	var users, sum int64
+	for i := range ts {
+		size, err := ts[i].size()
+		if err != nil {
+			return false, err
+		}
+		if sum += size; ts[i].user {
+			users += size
+		}
+	}
+	if sum <= f.left {
+		for _, t := range slices.Backward(ts) {
+			if _, err := f.take(t); err != nil {
+				return false, err
+			}
+		}
+		return true, nil
+	}
+	if users > f.left {
+		return false, tooMuch("the input takes %d bytes, the window has room for %d", users, f.left)
+	}
+	// The user's words have their room already.
+	f.left -= users
+	newest, full := true, false
+	for _, t := range slices.Backward(ts) {
+		switch {
+		case t.user:
+			f.kept = append(f.kept, t)
+		case newest:
+			newest = false
+			if err := f.takeShortened(t); err != nil {
+				return false, err
+			}
+		case full:
+			f.drop([]turn{t})
+		default:
+			short, n, err := t.shortened(f.share())
+			if err != nil {
+				return false, err
+			}
+			ok, err := f.take(short)
+			if err != nil {
+				return false, err
+			}
+			if !ok {
+				full = true
+				f.drop([]turn{t})
+				continue
+			}
+			f.clipped += n
+		}
+	}
+	return false, nil
+}
+
+// takeShortened keeps a turn, shortened until it takes at most half of the room,
+// or failing that all of it.
+func (f *fitter) takeShortened(t turn) error {
+	room := f.left / 2
+	for most := f.left; ; most /= 2 {
+		short, n, err := t.shortened(most)
+		if err != nil {
+			return err
+		}
+		size, err := short.size()
+		if err != nil {
+			return err
+		}
+		if last := most <= leastShare; size <= room || last {
+			if size > f.left {
+				return tooMuch("the newest turn of the run takes %d bytes at least, the window has room for %d", size, f.left)
+			}
+			f.clipped += n
+			_, err = f.take(short)
+			return err
+		}
+	}
+}
+
+func tooMuch(why string, args ...any) error {
+	return errdefs.New(errdefs.TooMuch, "prompt: "+why, args...).
+		WithHint("set a larger window, or shorten the input and what the agent is told")
+}
