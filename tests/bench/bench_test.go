@@ -41,6 +41,8 @@ func BenchmarkSuite(b *testing.B) {
 	s.starts()
 	s.sends()
 	s.tools()
+	s.lengths()
+	s.crowd()
 	s.replays()
 	s.memory()
 	s.files()

@@ -202,7 +202,7 @@ func (s *suite) memory() {
 			name = "ctxd agent"
 		}
 		for _, kind := range []string{"Rss", "Pss"} {
-			s.figures(name+", "+strings.ToUpper(kind), "MB", s.megabytes(p, kind), s.megabytes(floor.Process.Pid, kind), 1, "a small Go program that waits")
+			s.figures(name+", "+strings.ToUpper(kind), "MB", s.megabytes(p, "smaps_rollup", kind), s.megabytes(floor.Process.Pid, "smaps_rollup", kind), 1, "a small Go program that waits")
 		}
 	}
 }
@@ -212,10 +212,10 @@ func command(pid int) []string {
 	return strings.Split(string(line), "\x00")
 }
 
-// megabytes is a line of smaps_rollup in MB of 10⁶ bytes.
-func (s *suite) megabytes(pid int, kind string) float64 {
+// megabytes is a line of a file of /proc about a process, in MB of 10⁶ bytes.
+func (s *suite) megabytes(pid int, file, kind string) float64 {
 	s.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, file))
 	s.must(err)
 	for line := range strings.Lines(string(text)) {
 		if f := strings.Fields(line); len(f) == 3 && f[0] == kind+":" {
