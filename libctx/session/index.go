@@ -118,15 +118,18 @@ func decodeIndex(b []byte) (*index, error) {
 	}
 	n := r.count(12)
 	st.offs, st.links = make([]uint64, n), make([]uint32, n)
-	for i := range st.offs {
-		st.offs[i] = uint64(r.i64())
+	column := r.take(8 * n)
+	for i := 0; len(column) >= 8; i, column = i+1, column[8:] {
+		st.offs[i] = binary.LittleEndian.Uint64(column)
 	}
-	for i := range st.links {
-		st.links[i] = r.u32()
+	column = r.take(4 * n)
+	for i := 0; len(column) >= 4; i, column = i+1, column[4:] {
+		st.links[i] = binary.LittleEndian.Uint32(column)
 	}
 	st.clients.sorted = make([]clientRef, r.count(16))
-	for i := range st.clients.sorted {
-		st.clients.sorted[i] = clientRef{hash: uint64(r.i64()), off: r.i64()}
+	column = r.take(16 * len(st.clients.sorted))
+	for i := 0; len(column) >= 16; i, column = i+1, column[16:] {
+		st.clients.sorted[i] = clientRef{hash: binary.LittleEndian.Uint64(column), off: int64(binary.LittleEndian.Uint64(column[8:]))}
 	}
 	if r.failed || len(r.b) != 0 || !x.sound() {
 		return nil, bad
