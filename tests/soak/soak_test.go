@@ -107,8 +107,12 @@ func TestSoak(t *testing.T) {
 		kills = string(text)
 	}
 	reports := []*checker.Report{wild.check(t), calm.check(t)}
-	t.Logf("storm of %s, seed %d\nkilled at points:\n%swild:\n%s  %s\ncalm:\n%s  %s\nmemory of the calm agent: %s\nopen at the end: %s",
-		took, s, byPoint(kills), wild.tally, reports[0], calm.tally, reports[1], memory, open)
+	t.Logf("storm of %s, seed %d\nkilled at points:\n%swild:\n%s  %s\ncalm:\n%s  %s\nopen at the end: %s",
+		took, s, byPoint(kills), wild.tally, reports[0], calm.tally, reports[1], open)
+	t.Logf("summary: %s of seed %d, %d kills, %d runs, %d calls, %d problems; memory of ctxd agent: %s",
+		took, s, strings.Count(kills, "\n")+wild.tally.of("kills of serve")+wild.tally.of("kills of an agent"),
+		reports[0].Runs+reports[1].Runs, reports[0].Calls+reports[1].Calls,
+		len(reports[0].Problems)+len(reports[1].Problems), memory)
 	if reports[0].Marks == 0 || reports[0].Acknowledged == 0 {
 		t.Error("nothing happened")
 	}
@@ -186,7 +190,8 @@ func (m *memory) add(at time.Duration, kib int) {
 }
 
 func (m memory) String() string {
-	return fmt.Sprintf("%d MiB after the first minute, %d MiB at the end, never more than %d MiB", m.first>>10, m.last>>10, m.most>>10)
+	return fmt.Sprintf("%d MiB in the first minute, %d MiB at the end (%.2f×), never more than %d MiB",
+		m.first>>10, m.last>>10, float64(m.last)/float64(max(m.first, 1)), m.most>>10)
 }
 
 // check bounds the memory: caches may fill, but nothing may be kept for each run.
