@@ -125,6 +125,30 @@ type Usage struct {
 	CacheWriteTokens int64 `json:"cache_write_tokens,omitzero"`
 }
 
+// Lifecycle says what a model provider is doing before it answers: "queued",
+// "loading" or "ready". It is provisional and never stored.
+type Lifecycle struct {
+	Head
+	State string `json:"state"`
+}
+
+// CandidateError says why a model was passed over and the next one asked.
+type CandidateError struct {
+	Head
+	Model   libctx.Model `json:"model"`
+	Code    errdefs.Kind `json:"code"`
+	Message string       `json:"message"`
+}
+
+// Context says how much of the session's history the model is not shown any
+// more, for want of room.
+type Context struct {
+	Head
+	Dropped int `json:"dropped_messages"`
+	Clipped int `json:"clipped_messages,omitzero"` // whose middle was left out
+	Bytes   int `json:"bytes"`                     // of the messages that are shown, as JSON
+}
+
 // Error is about a request or a run; clients act on Code alone. Recoverable
 // errors come from an executable agent and do not end its run.
 type Error struct {
@@ -199,6 +223,9 @@ var kinds = map[string]func() Frame{
 	"tool_policy":     func() Frame { return new(ToolPolicy) },
 	"tool_result":     func() Frame { return new(ToolResult) },
 	"usage":           func() Frame { return new(Usage) },
+	"lifecycle":       func() Frame { return new(Lifecycle) },
+	"candidate_error": func() Frame { return new(CandidateError) },
+	"context":         func() Frame { return new(Context) },
 	"error":           func() Frame { return new(Error) },
 	"done":            func() Frame { return new(Done) },
 	"queued":          func() Frame { return new(Queued) },
