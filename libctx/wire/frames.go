@@ -144,9 +144,10 @@ type CandidateError struct {
 // more, for want of room.
 type Context struct {
 	Head
-	Dropped int `json:"dropped_messages"`
-	Clipped int `json:"clipped_messages,omitzero"` // whose middle was left out
-	Bytes   int `json:"bytes"`                     // of the messages that are shown, as JSON
+	Dropped int  `json:"dropped_messages"`
+	Older   bool `json:"older,omitzero"`            // and all that came before those
+	Clipped int  `json:"clipped_messages,omitzero"` // whose middle was left out
+	Bytes   int  `json:"bytes"`                     // of the messages that are shown, as JSON
 }
 
 // Error is about a request or a run; clients act on Code alone. Recoverable

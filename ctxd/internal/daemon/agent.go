@@ -10,7 +10,9 @@ import (
 
 	"cortexfs.org/ctxd/internal/calls"
 	"cortexfs.org/ctxd/internal/config"
+	"cortexfs.org/ctxd/internal/engine"
 	"cortexfs.org/ctxd/internal/host"
+	"cortexfs.org/ctxd/internal/modelclient"
 	"cortexfs.org/ctxd/internal/run"
 	"cortexfs.org/ctxd/internal/sandboxrun"
 	"cortexfs.org/ctxd/internal/server"
@@ -101,8 +103,14 @@ func Agent(ctx context.Context, name string, o Options) error {
 		Layout: layout, Agent: agent, Ctxtool: ctxtool, Tsh: config.Program("tsh"),
 		Programs: config.Programs(),
 	}
-	work := &host.Host{Tools: tools, Calls: &calls.Caller{Tools: tools, Log: logger}, Log: logger}
-	boxes := &sandboxes{cfg: sandboxrun.Config{Entry: ctxtool, Log: logger}, work: work, log: logger}
+	caller := &calls.Caller{Tools: tools, Log: logger}
+	models := modelclient.New(layout, config.Program("ctxmodel"))
+	defer models.Close()
+	work := &worker{
+		Host:   &host.Host{Tools: tools, Calls: caller, Log: logger},
+		engine: &engine.Engine{Tools: tools, Calls: caller, Models: models, Log: logger},
+	}
+	boxes := &sandboxes{cfg: sandboxrun.Config{Entry: ctxtool, Log: logger}, work: work.Host, log: logger}
 	defer boxes.close()
 	_ = boxes.ready() // a failure is logged, and every request gets it until it has passed
 	hub := run.New(run.Config{

@@ -26,7 +26,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Host is the run.Worker of one agent.
+// Host carries out the work of one agent; of a model agent all but its sends.
 type Host struct {
 	Tools    *toolrun.Runner
 	Calls    *calls.Caller
@@ -78,14 +78,11 @@ func (h *Host) Places(s libctx.Session, workspace, last, cwd string) (run.Places
 	return run.Places{Workspace: ws.Dir, Cwd: cwd}, nil
 }
 
-// Drive carries out a send.
+// Drive carries out a send to an executable agent.
 func (h *Host) Drive(ctx context.Context, r *run.Run) error {
 	a, err := h.load()
 	if err != nil {
 		return err
-	}
-	if !a.Executable {
-		return errdefs.New(errdefs.Unsupported, "agent %s runs on model %s, and model agents are not offered yet", a.Name, a.Model)
 	}
 	var seen = map[libctx.Call]bool{}
 	var observation *envelope.Observation
@@ -107,7 +104,7 @@ func (h *Host) Drive(ctx context.Context, r *run.Run) error {
 		case seen[out.call.Call]:
 			return errdefs.New(errdefs.Protocol, "agent used call id %s twice", out.call.Call)
 		case n == libctx.MaxAgentCalls:
-			return errdefs.New(errdefs.TooMuch, "agent wants more than %d tool calls in one run", libctx.MaxAgentCalls)
+			return run.TurnLimit("agent wants more than %d tool calls in one run", libctx.MaxAgentCalls)
 		}
 		seen[out.call.Call] = true
 		if observation, err = h.turn(ctx, r, out); err != nil {
@@ -119,7 +116,7 @@ func (h *Host) Drive(ctx context.Context, r *run.Run) error {
 // loaded is the text about the session's loaded tools. It is a convenience that
 // no run fails for.
 func (h *Host) loaded(a *view.Agent, r *run.Run) string {
-	text, err := h.Tools.LoadedTools(a, r.Session, r.Loaded())
+	text, err := h.Tools.LoadedTools(a, r.Session, r.Loaded(), libctx.MaxContextText)
 	if err != nil {
 		h.Log.Warn("loaded tools", "session", r.Session, "run", r.ID, "why", err.Error())
 	}

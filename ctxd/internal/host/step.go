@@ -119,7 +119,7 @@ func (s *stepReader) line(line []byte) error {
 		if f.Type == "delta" {
 			s.deltas.WriteString(f.Text)
 		}
-		s.emit(f)
+		s.run.EmitText(f.Type, f.Text)
 	case *wire.Message:
 		var text strings.Builder
 		for _, p := range f.Content {
@@ -130,19 +130,6 @@ func (s *stepReader) line(line []byte) error {
 		return s.run.Record(f)
 	}
 	return nil
-}
-
-// emit shows a delta in pieces that fit the wire.
-func (s *stepReader) emit(d *wire.Delta) {
-	for rest := d.Text; rest != ""; {
-		n := len(rest)
-		if n > libctx.MaxInlineText {
-			for n = libctx.MaxInlineText; n > 0 && rest[n]&0xC0 == 0x80; n-- {
-			}
-		}
-		s.run.Emit(&wire.Delta{Head: wire.Head{Type: d.Type}, Text: rest[:n]})
-		rest = rest[n:]
-	}
 }
 
 // end refuses an unfinished last line.

@@ -1,6 +1,9 @@
 package run
 
 import (
+	"errors"
+	"fmt"
+
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/libctx/session"
 )
@@ -44,6 +47,15 @@ func next(s State, e Event) (State, error) {
 	return s, errdefs.New(errdefs.Already, "the run has ended")
 }
 
+// errTurns is below every error of TurnLimit.
+var errTurns = errdefs.New(errdefs.TooMuch, "too many turns")
+
+// TurnLimit is the error of a run that wants more turns than a run may take; its
+// outcome is max_turns. The kind is errdefs.TooMuch.
+func TurnLimit(format string, args ...any) error {
+	return &errdefs.Error{Kind: errdefs.TooMuch, Text: fmt.Sprintf(format, args...), Err: errTurns}
+}
+
 // judge turns what an engine returned into the outcome of a checkpoint. A cancelled run is
 // cancelled whatever its engine ran into meanwhile: cancellation wins.
 func judge(cancelled bool, err error) string {
@@ -52,7 +64,7 @@ func judge(cancelled bool, err error) string {
 		return session.Cancelled
 	case err == nil:
 		return session.Completed
-	case errdefs.Is(err, errdefs.TooMuch):
+	case errors.Is(err, errTurns):
 		return session.MaxTurns
 	}
 	return session.Failed

@@ -47,7 +47,8 @@ func TestJudge(t *testing.T) {
 		{true, nil, session.Cancelled},
 		{true, errors.New("x"), session.Cancelled},
 		{false, errors.New("x"), session.Failed},
-		{false, errdefs.New(errdefs.TooMuch, "x"), session.MaxTurns},
+		{false, TurnLimit("x"), session.MaxTurns},
+		{false, errdefs.New(errdefs.TooMuch, "x"), session.Failed},
 	} {
 		if got := judge(c.cancelled, c.err); got != c.want {
 			t.Errorf("judge(%v,%v) = %v, want %v", c.cancelled, c.err, got, c.want)

@@ -22,12 +22,12 @@ func (r *Runner) store(a *view.Agent, s libctx.Session, memory *toolshell.Memory
 	return sessionStore{r, a, s}
 }
 
-// LoadedTools is the text about the tools that are loaded in a session, as a
-// step of an executable agent gets it. Memory is the set of a session that has
-// no directory.
-func (r *Runner) LoadedTools(a *view.Agent, s libctx.Session, memory *toolshell.Memory) (string, error) {
+// LoadedTools is the text about the tools that are loaded in a session, at most
+// max bytes, as a step of an executable agent and the prompt of a model agent get
+// it. Memory is the set of a session that has no directory.
+func (r *Runner) LoadedTools(a *view.Agent, s libctx.Session, memory *toolshell.Memory, max int) (string, error) {
 	set, err := r.store(a, s, memory).Load()
-	return set.Context(libctx.MaxContextText), err
+	return set.Context(max), err
 }
 
 // use notes that a tool was called, if it is loaded. The set is a convenience:

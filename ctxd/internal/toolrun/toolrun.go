@@ -46,8 +46,9 @@ type Call struct {
 	Arguments jsontext.Value
 	Run       libctx.Run
 	Session   libctx.Session
-	Workspace string // host directory
-	Cwd       string // inside path
+	Workspace string   // host directory
+	Cwd       string   // inside path
+	Env       []string // of the tool, besides what every call gets; the runtime's own names only
 	// Loaded is the loaded tools of a session that lives in memory, nil for one
 	// with a directory.
 	Loaded *toolshell.Memory
@@ -147,7 +148,7 @@ func (a *Admitted) sandboxed(ctx context.Context) (Result, error) {
 	// A tool of mode json answers as a whole or not at all. It is told when its
 	// time is up and gets a little more, to answer with what it has.
 	mode, timeout := "cli", a.agent.Timeout
-	env := []string{"CTX_SESSION=" + string(a.call.Session), "CTX_RUN_ID=" + string(a.call.Run)}
+	env := append([]string{"CTX_SESSION=" + string(a.call.Session), "CTX_RUN_ID=" + string(a.call.Run)}, a.call.Env...)
 	if !a.tool.CLIOnly {
 		mode, timeout = "json", timeout+libctx.ToolTimeoutGrace
 		env = append(env, "CTX_TOOL_TIMEOUT_MS="+strconv.FormatInt(a.agent.Timeout.Milliseconds(), 10))

@@ -1,0 +1,72 @@
+// Package engine carries out the runs of a model agent: it asks a model, keeps
+// its answer, carries out the tool calls in it, and asks again until an answer
+// has none.
+//
+// What it does in which order, so that a run can be cancelled or its host die at
+// any instant, is told in docs/reference/run.md. Decisions are pure functions
+// (plan.go, candidates.go, history.go, request.go); this file and turn.go do what
+// they say.
+package engine
+
+import (
+	"context"
+
+	"cortexfs.org/ctxd/internal/calls"
+	"cortexfs.org/ctxd/internal/modelclient"
+	"cortexfs.org/ctxd/internal/run"
+	"cortexfs.org/ctxd/internal/toolrun"
+	"cortexfs.org/libctx"
+	"cortexfs.org/libctx/log"
+	"cortexfs.org/libctx/view"
+	"cortexfs.org/libctx/wire"
+)
+
+// Engine carries out the runs of one agent.
+type Engine struct {
+	Tools  *toolrun.Runner
+	Calls  *calls.Caller
+	Models *modelclient.Client
+	Log    *log.Logger
+}
+
+// drive is one run on its way.
+type drive struct {
+	*Engine
+	run    *run.Run
+	around surroundings
+
+	answered libctx.Model // the model's name that answered last, as the chain has it
+	told     wire.Context // the last one that was recorded
+	shot     bool         // the snapshots are written
+	wrote    chan struct{}
+}
+
+// Drive carries out a send.
+func (e *Engine) Drive(ctx context.Context, r *run.Run) error {
+	a, err := e.load()
+	if err != nil {
+		return err
+	}
+	d := &drive{Engine: e, run: r, around: e.look(a, r)}
+	defer d.wait()
+	for range libctx.MaxTurns {
+		if err := context.Cause(ctx); err != nil {
+			return err
+		}
+		more, err := d.turn(ctx)
+		if err != nil || !more {
+			return err
+		}
+	}
+	return run.TurnLimit("the model was asked %d times and still wants to go on", libctx.MaxTurns)
+}
+
+// load reads the agent's files anew.
+func (e *Engine) load() (*view.Agent, error) { return view.Load(e.Tools.Layout, e.Tools.Agent) }
+
+// wait ends what the run started beside itself.
+func (d *drive) wait() {
+	if d.wrote != nil {
+		<-d.wrote
+	}
+}

@@ -1,0 +1,202 @@
+package engine
+
+import (
+	"context"
+
+	"cortexfs.org/ctxd/internal/calls"
+	"cortexfs.org/ctxd/internal/toolrun"
+	"cortexfs.org/libctx"
+	"cortexfs.org/libctx/errdefs"
+	"cortexfs.org/libctx/modelwire"
+	"cortexfs.org/libctx/prompt"
+	"cortexfs.org/libctx/session"
+	"cortexfs.org/libctx/view"
+	"cortexfs.org/libctx/wire"
+)
+
+// turn asks the model once and carries out what it answers. More says that it is
+// to be asked again. The agent's files are read anew, so that a change between
+// two turns counts.
+func (d *drive) turn(ctx context.Context) (more bool, err error) {
+	a, err := d.load()
+	if err != nil {
+		return false, err
+	}
+	if a.Executable {
+		return false, errdefs.New(errdefs.Invalid, "agent %s has become an executable agent while its run went on", a.Name)
+	}
+	said, c, err := d.ask(ctx, a)
+	if err != nil {
+		return false, err
+	}
+	p, err := d.keep(said, c)
+	if err != nil {
+		return false, err
+	}
+	for i := range p.calls {
+		p.calls[i].Env = c.size.Env()
+	}
+	return p.goesOn(), d.Calls.All(ctx, d.run, p.calls)
+}
+
+// ask tries the agent's models until one answers.
+func (d *drive) ask(ctx context.Context, a *view.Agent) (answer, candidate, error) {
+	names, err := chain(d.Tools.Layout, a)
+	if err != nil {
+		return answer{}, candidate{}, err
+	}
+	for i := startAt(names, d.answered); ; i++ {
+		c, said, err := d.attempt(ctx, a, names[i])
+		if err == nil {
+			d.answered = names[i]
+			return said, c, nil
+		}
+		if i+1 == len(names) || ctx.Err() != nil || c.model != nil && !passOn(err) {
+			return answer{}, candidate{}, err
+		}
+		if err := d.passOver(names[i], err); err != nil {
+			return answer{}, candidate{}, err
+		}
+	}
+}
+
+// passOver records why a model was not the one that answers.
+func (d *drive) passOver(name libctx.Model, why error) error {
+	text, _ := wire.Clip(wire.Clean([]byte(why.Error())), libctx.MaxFailureText)
+	return d.run.Record(&wire.CandidateError{
+		Head: wire.Head{Type: "candidate_error"}, Model: name, Code: errdefs.KindOf(why), Message: text,
+	})
+}
+
+// attempt asks one model. The candidate is zero if it may not be asked.
+func (d *drive) attempt(ctx context.Context, a *view.Agent, name libctx.Model) (candidate, answer, error) {
+	c, err := check(d.Tools.Layout, a, name)
+	if err != nil {
+		return candidate{}, answer{}, err
+	}
+	g, err := d.prepare(a, c)
+	if err != nil {
+		return c, answer{}, err
+	}
+	stream, err := d.Models.Generate(ctx, g)
+	if err != nil {
+		return c, answer{}, err
+	}
+	defer stream.Close()
+	d.snapshots(a, c)
+	said, err := listen(ctx, stream, d.run)
+	if err == nil {
+		return c, said, nil
+	}
+	// What a failed attempt used is recorded before anything else is tried.
+	if used := account(d.run.ID, c.model.ID, said.usage, err); used != nil {
+		if failed := d.run.Commit(func(string) []session.Record { return []session.Record{used} }); failed != nil {
+			return c, answer{}, failed
+		}
+	}
+	return c, answer{}, err
+}
+
+// prepare makes the request for a candidate: the system message, and as much of
+// the conversation as its window holds.
+func (d *drive) prepare(a *view.Agent, c candidate) (*modelwire.Generate, error) {
+	var tools []modelwire.Tool
+	var declared []libctx.Tool
+	var err error
+	if !d.run.ToolFree {
+		if tools, declared, err = native(d.Tools.Layout, a); err != nil {
+			return nil, err
+		}
+	}
+	system, err := d.around.system(a, c.size, declared, d.loaded(a, c))
+	if err != nil {
+		return nil, err
+	}
+	in := prompt.Input{System: system, Model: c.model.ID, Window: c.size}
+	if err := d.conversation(&in); err != nil {
+		return nil, err
+	}
+	fitted, err := prompt.Fit(in)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.note(fitted, in.Older); err != nil {
+		return nil, err
+	}
+	return request(a, c, fitted, tools, cacheKey(d.Tools.Layout, a.Name, d.run.Session)), nil
+}
+
+// loaded is the text about the session's loaded tools. No run fails for it.
+func (d *drive) loaded(a *view.Agent, c candidate) string {
+	text, err := d.Tools.LoadedTools(a, d.run.Session, d.run.Loaded(), c.size.ToolChars())
+	if err != nil {
+		d.Log.Warn("loaded tools", "session", d.run.Session, "run", d.run.ID, "why", err.Error())
+	}
+	return text
+}
+
+// conversation reads the newest part of the session's branch: about twice what
+// fits, and in any case back to the run's own first message.
+func (d *drive) conversation(in *prompt.Input) error {
+	for _, max := range []int64{2 * in.Window.PromptBytes(int64(len(in.System))), libctx.MaxLedger} {
+		entries, err := d.run.History(int(max))
+		if err != nil {
+			return err
+		}
+		in.Rows, in.Run = rows(entries, d.run.ID)
+		in.Older = len(entries) > 0 && entries[0].Parent != ""
+		if in.Run < len(in.Rows) && in.Rows[in.Run].Role == session.RoleUser {
+			break
+		}
+	}
+	return nil
+}
+
+// note records that history has left the prompt, when more of it has.
+func (d *drive) note(f *prompt.Fitted, older bool) error {
+	now := wire.Context{Head: wire.Head{Type: "context"}, Dropped: f.Dropped, Older: older, Clipped: f.Clipped}
+	if now.Dropped == d.told.Dropped && now.Older == d.told.Older && now.Clipped == d.told.Clipped {
+		return nil
+	}
+	d.told = now
+	now.Bytes = int(f.Bytes)
+	return d.run.Record(&now)
+}
+
+// snapshots writes them once a run, while the model thinks.
+func (d *drive) snapshots(a *view.Agent, c candidate) {
+	if d.shot || d.run.Scope == "temp" {
+		return
+	}
+	d.shot, d.wrote = true, make(chan struct{})
+	go func() {
+		defer close(d.wrote)
+		d.snapshot(a, d.run, &d.around, c.size)
+	}()
+}
+
+// keep makes an answer durable, with what it used and with the results of the
+// calls that are not carried out: one batch, before anything is done about it.
+func (d *drive) keep(said answer, c candidate) (plan, error) {
+	var p plan
+	err := d.run.Commit(func(entry string) []session.Record {
+		p = read(entry, said.message, d.run.ToolFree)
+		var records []session.Record
+		if len(p.content) > 0 {
+			records = append(records, &session.Entry{
+				Run: d.run.ID, Kind: session.KindMessage, Role: session.RoleAssistant, Content: p.content,
+			})
+		}
+		records = append(records, account(d.run.ID, c.model.ID, said.usage, nil))
+		for _, r := range p.refused {
+			if r.code != "" {
+				records = append(records, &session.Fact{Run: d.run.ID, Frame: &wire.ToolPolicy{
+					Head: wire.Head{Type: "tool_policy"}, Call: r.call.ID, Code: string(r.code), Reason: "the model's call is not well formed",
+				}})
+			}
+			records = append(records, calls.Entry(d.run.ID, r.call, toolrun.Failure(r.sentence)))
+		}
+		return records
+	})
+	return p, err
+}
