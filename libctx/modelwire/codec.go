@@ -13,12 +13,12 @@ import (
 // request and frame are a line: the word that says what it is, then the rest.
 type request[T any] struct {
 	Op   string `json:"op"`
-	Body T      `json:",inline"`
+	Body T      `json:",embed"`
 }
 
 type frame[T any] struct {
 	Type string `json:"type"`
-	Body T      `json:",inline"`
+	Body T      `json:",embed"`
 }
 
 // DecodeRequest decodes and checks the line of a client, without its LF. Every

@@ -82,7 +82,7 @@ type Usage struct {
 
 // Error says that the request failed, and how.
 type Error struct {
-	Failure Failure `json:",inline"`
+	Failure Failure `json:",embed"`
 }
 
 // Found is one server that detect found. The members are those of a provider

@@ -1,0 +1,81 @@
+package cli
+
+import (
+	"context"
+	"io"
+	"net"
+	"os"
+	"time"
+
+	"cortexfs.org/ctxd/internal/model"
+	"cortexfs.org/ctxd/internal/model/drivers"
+	"cortexfs.org/libctx"
+	"cortexfs.org/libctx/errdefs"
+	"cortexfs.org/libctx/paths"
+	"cortexfs.org/libctx/rundir"
+	"cortexfs.org/libctx/unixsock"
+)
+
+// idleDefault is how long an activated ctxmodel stays without a connection.
+const idleDefault = time.Minute
+
+// firstFD is the lowest descriptor that --fd can name.
+const firstFD = 3
+
+func serve(ctx context.Context, o options, stderr io.Writer) error {
+	passed, layout, logger, err := prepare(o, "info", stderr)
+	if err != nil {
+		return err
+	}
+	s := &model.Server{Service: model.Service{Layout: layout, Registry: drivers.All()}, Log: logger}
+	if o.fd >= 0 {
+		c, err := connection(o.fd)
+		if err != nil {
+			return err
+		}
+		return s.ServeOne(ctx, c)
+	}
+	s.Idle = max(o.idle, 0)
+	if o.idle < 0 && passed != nil {
+		s.Idle = idleDefault
+	}
+	l, err := listen(layout, passed)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	logger.Info("serving", "version", libctx.Version, "pid", os.Getpid())
+	err = s.Serve(ctx, l)
+	logger.Info("serve ended")
+	return err
+}
+
+// listen takes the passed socket or makes the one of the tree.
+func listen(l paths.Layout, passed *os.File) (*unixsock.Listener, error) {
+	if passed != nil {
+		return unixsock.Inherit(passed)
+	}
+	if err := rundir.Ensure(l); err != nil {
+		return nil, err
+	}
+	return unixsock.Listen(l.ModelSocket(), unixsock.Options{Perm: 0o600, UID: -1, GID: -1})
+}
+
+// connection is the connected Unix socket that is descriptor fd.
+func connection(fd int) (*net.UnixConn, error) {
+	if fd < firstFD {
+		return nil, errdefs.New(errdefs.Invalid, "--fd %d is not %d or more", fd, firstFD)
+	}
+	f := os.NewFile(uintptr(fd), "connection")
+	defer f.Close()
+	c, err := net.FileConn(f)
+	if err != nil {
+		return nil, errdefs.New(errdefs.Invalid, "--fd %d is not a connection: %w", fd, err)
+	}
+	u, ok := c.(*net.UnixConn)
+	if !ok {
+		c.Close()
+		return nil, errdefs.New(errdefs.Invalid, "--fd %d is not a Unix socket", fd)
+	}
+	return u, nil
+}

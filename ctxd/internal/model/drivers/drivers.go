@@ -1,0 +1,15 @@
+// Package drivers lists the drivers that ctxmodel has.
+package drivers
+
+import (
+	"cortexfs.org/ctxd/internal/model"
+	"cortexfs.org/ctxd/internal/model/debug"
+)
+
+// All is every driver, by the format it speaks.
+func All() model.Registry {
+	return model.Registry{
+		Debug:   debug.Driver{},
+		Formats: map[string]model.Driver{},
+	}
+}
