@@ -133,7 +133,7 @@ func (r *reader) failure(line []byte) error {
 		return refuse("there is a second error frame")
 	}
 	if !codes()[f.Code] {
-		return refuse("%.20q is not the name of an error of the system", f.Code)
+		return refuse("the code %.20q of the error is not an errno name", f.Code)
 	}
 	r.result.Failed = &wire.Error{Code: errdefs.Kind(f.Code)}
 	r.result.Failed.Type = "error"

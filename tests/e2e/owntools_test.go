@@ -302,6 +302,8 @@ os._exit(a.get("exit", 0))
 		{start + strings.Replace(message, `"role"`, `"type":"message","role"`, 1) + ok, "tool output: "},
 		{start + strings.Replace(message, "hi", "BYTE", 1) + ok, "tool output: "},
 		{start + strings.Replace(failed, "EIO", "oops", 1) + notOK, "errno name"},
+		{start + strings.Replace(failed, "EIO", "EWAT", 1) + notOK, "errno name"},
+		{start + strings.Replace(ok, "}", `,"exit_code":999}`, 1), "exit code 999"},
 		{strings.Replace(start, "raw", "../raw", 1) + ok, "tool output: "},
 	} {
 		r := call(map[string]any{"out": bad.out})

@@ -156,8 +156,64 @@ func TestStubbornTools(t *testing.T) {
 		`error: before\n\[timed out after 300ms and was killed, .*`,
 		`error: before\n\[timed out after 300ms and was killed, .*`,
 		`ok: 500\n\[exit 0, .*`,
-		`error: \x{2400}+.*bytes left out.*\[timed out after 300ms.*(first \d+ of|full output,) \d+ bytes.*: /home/agent/cache/spill/s/.*`,
+		`error: \x{2400}+.*bytes left out.*\[timed out after 300ms.*(first 16 MiB, as text, of an output of|full output,) \d+ bytes.*: /home/agent/cache/spill/s/.*`,
 		`ok: 100%\n\[exit 0, .*carriage returns.*`,
 	)
 	w.AwaitGone("after the calls", w.Inside)
+}
+
+// TestKilledTool: a command that kills the tool it runs in is told as one, with
+// what the tool had read of it.
+func TestKilledTool(t *testing.T) {
+	w := ready(t, "shell.exec")
+	// More than a pipe holds: when it is written, its begin was read.
+	const say = `echo before; head -c 300000 /dev/zero | tr '\0' x; `
+	f := w.Dial("a").Ask(send("m", "s", w.Workspace, calls(
+		`call shell.exec {"cmd":"`+strings.ReplaceAll(say, `\`, `\\`)+`kill -KILL $PPID"}`,
+		`call shell.exec {"cmd":"echo before; kill -TERM $PPID; exec sleep 1000"}`,
+		`call shell.exec {"cmd":"echo after"}`,
+	)), "done")
+	mustMatch(t, f,
+		`error: tool output: there is no done frame: the tool was killed, or ended without an answer\nbefore\nx+.*exit code 137`,
+		`error: before\n\[cancelled and killed \(.*terminated.*\), exit .*`,
+		`ok: after\n\[exit 0, .*`,
+	)
+	w.AwaitGone("after the calls", w.Inside)
+}
+
+// TestExamplesOfHelp: what the help of a built-in tool shows works as it is typed.
+func TestExamplesOfHelp(t *testing.T) {
+	tools := []string{"bash", "fs.list", "fs.read", "fs.replace", "fs.search", "fs.stat", "fs.write", "shell.exec", "tsh.config"}
+	w := ready(t, tools...)
+	for _, dir := range []string{"src", "logs", "docs"} {
+		w.Mkdir(filepath.Join(w.Workspace, dir), 0o755)
+	}
+	for name, text := range map[string]string{
+		"build.sh": "echo built $1\n", "one.txt": "1\n", "a.txt": "colour and colour\n", "config.ini": "port = 80\n",
+		"src/main.go": strings.Repeat("func main // TODO\n", 200), "logs/2026-05-01.txt": "", "logs/2026-05-02.txt": "", "docs/a.md": "Timeout\n",
+		"main.go": "func a() {\n\treturn nil\n}\n\nfunc b() {\n", "data.json": strings.Repeat("x", 3000), "Makefile": "test:\n\t@echo tested\n",
+	} {
+		w.Write(filepath.Join(w.Workspace, name), text)
+	}
+	for _, tool := range tools {
+		_, after, ok := strings.Cut(w.MustCtx("tool", "help", tool), "\nexamples, behind ctx agent tsh AGENT --\n")
+		if !ok || after == "" {
+			t.Errorf("%s has no examples", tool)
+		}
+		for line := range strings.Lines(after) {
+			cmd := w.Command("ctx")
+			cmd.Args = []string{"sh", "-c", `"$0" agent tsh a -- ` + line, cmd.Path}
+			cmd.Path = "/bin/sh"
+			r := w.Run(cmd)
+			if tool == "tsh.config" && strings.Contains(line, "--") {
+				if r.Code == 0 || !strings.Contains(r.Out+r.Err, "from inside an agent") {
+					t.Errorf("an agent changes settings: %s%+v", line, r)
+				}
+				continue
+			}
+			if r.Code != 0 || r.Out == "" {
+				t.Errorf("%s%+v", line, r)
+			}
+		}
+	}
 }

@@ -49,10 +49,12 @@ func tshCommand() *command {
 	return &command{
 		name: "tsh", args: "AGENT -- TOOL [WORDS…]", fixed: 1, input: true, short: "run one tool with an agent's rights",
 		long: "No model and no agent program takes part; admission and the sandbox do. Prints\n" +
-			"the tool's result and exits with its exit code.",
+			"the tool's result and exits with its exit code. A built-in tool takes, in place\n" +
+			"of its words, one that is its JSON arguments (ctx tool help TOOL).",
 		examples: []string{
 			"ctx agent tsh counter -- fs.read README.md",
 			"ctx agent tsh builder -- shell.exec 'make test'",
+			`ctx agent tsh builder -- shell.exec '{"cmd":"make test","timeout_ms":60000}'`,
 		},
 		flags: []ucli.Flag{sessionFlag(), workspaceFlag(), cwdFlag(), idFlag(), rawFlag()},
 		run: onAgent(func(ctx context.Context, from *caller.Caller, a libctx.Agent, in *input) error {
