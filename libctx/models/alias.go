@@ -20,9 +20,10 @@ import (
 type Ref struct {
 	Name libctx.Model // as written
 	ID   libctx.Model // provider/model; the tree need not have it
-	// Own: the name is an alias of the user's own, in a tree that is somebody
-	// else's. What a policy says of the name is then not said of ID, since the
-	// user decides where it leads.
+	// InHome: the name is an alias of the user's own.
+	InHome bool
+	// Own: it is, in a tree that is somebody else's. What a policy says of the
+	// name is then not said of ID, since the user decides where it leads.
 	Own bool
 }
 
@@ -56,20 +57,36 @@ func (t *tree) find(l paths.Layout, uid uint32, name libctx.Model) (Ref, error) 
 	switch {
 	case err == nil:
 		own, err := t.foreign(uid)
-		return Ref{name, id, own}, err
+		return Ref{name, id, true, own}, err
 	case !errdefs.Is(err, errdefs.NotFound):
 		return Ref{}, err
 	}
+	id, err = t.alias(name)
+	return Ref{Name: name, ID: id}, err
+}
+
+// alias reads the tree's own alias.
+func (t *tree) alias(name libctx.Model) (libctx.Model, error) {
 	dir, err := t.dir("model")
 	if err != nil {
-		return Ref{}, err
+		return "", err
 	}
 	defer dir.Close()
-	id, err = readAlias(dir, "model/", name, t.owner, "")
+	id, err := readAlias(dir, "model/", name, t.owner, "")
 	if errdefs.Is(err, errdefs.NotFound) {
 		err = errdefs.New(errdefs.NotFound, "is no alias").WithHint("ctx model ls lists models and aliases")
 	}
-	return Ref{Name: name, ID: id}, err
+	return id, err
+}
+
+// Shared finds the model that an alias of the tree leads to, whatever aliases
+// users have. Errors as Resolve.
+func Shared(l paths.Layout, name libctx.Model) (libctx.Model, error) {
+	id, err := within(l, func(t *tree) (libctx.Model, error) { return t.alias(name) })
+	if err != nil {
+		return "", about(name, err)
+	}
+	return id, nil
 }
 
 // foreign reports whether the tree's models are not the user's own.

@@ -194,11 +194,16 @@ func TestResolve(t *testing.T) {
 			t.Errorf("%s: %s, %v", name, got, err)
 		}
 	}
+	if got, err := Shared(w.Layout, "both"); err != nil || got != "p/trees" {
+		t.Errorf("the tree's both: %s, %v", got, err)
+	}
+	_, err := Shared(w.Layout, "fast")
+	want(t, err, errdefs.NotFound, "model fast")
 	// Another user has no word in it, and no share of it.
 	if got, err := Resolve(w.Layout, self()+1, "both"); err != nil || got != "p/trees" {
 		t.Errorf("another's both: %s, %v", got, err)
 	}
-	_, err := Resolve(w.Layout, self(), "none")
+	_, err = Resolve(w.Layout, self(), "none")
 	want(t, err, errdefs.NotFound, "model none")
 	for _, bad := range []libctx.Model{"", "..", "a/b/c", "p/..", "a\x00"} {
 		_, err := Resolve(w.Layout, self(), bad)
@@ -255,7 +260,7 @@ func TestFindTellsWhoseAliasItIs(t *testing.T) {
 	w := newWorld(t)
 	w.link("home/"+strconv.Itoa(os.Geteuid())+"/model/fast", "p/fast")
 	for _, name := range []libctx.Model{"p/m", "main", "fast"} {
-		if ref, err := Find(w.Layout, self(), name); err != nil || ref.Own || ref.Name != name {
+		if ref, err := Find(w.Layout, self(), name); err != nil || ref.Own || ref.Name != name || ref.InHome != (name == "fast") {
 			t.Errorf("%+v, %v", ref, err)
 		}
 	}
@@ -268,7 +273,7 @@ func TestFindTellsWhoseAliasItIs(t *testing.T) {
 		return errors.Join(err, os.Lchown(p, stranger, stranger))
 	}))
 	ref, err := Find(w.Layout, stranger, "main")
-	if err != nil || ref != (Ref{"main", "p/expensive", true}) {
+	if err != nil || ref != (Ref{"main", "p/expensive", true, true}) {
 		t.Errorf("%+v, %v", ref, err)
 	}
 	w.ok(os.Chmod(w.path("home/60001"), 0o700))

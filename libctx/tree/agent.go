@@ -19,10 +19,13 @@ import (
 // NewAgent makes an agent: its entry, its control directory, and the home of
 // its owner's data. Everything is written and synced under temporary names and
 // renamed into place, controls first, so that nobody meets half an agent. A name
-// that is taken is errdefs.Exists; bad values are errdefs.Invalid and leave
-// nothing behind.
+// that is taken is errdefs.Exists, a model that is not there errdefs.NotFound;
+// bad values are errdefs.Invalid and leave nothing behind.
 func NewAgent(l paths.Layout, spec AgentSpec) error {
 	if err := spec.check(); err != nil {
+		return err
+	}
+	if err := spec.findModel(l); err != nil {
 		return err
 	}
 	entry, err := entryOf(&spec) // opened with the caller's rights

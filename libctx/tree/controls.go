@@ -22,7 +22,8 @@ var hostOwned = []string{"log", "meta.json", "pid", "status"}
 // SetControl replaces one control file of an agent, atomically, with the
 // canonical form of text; the LF at its end may be missing. A refused text is
 // errdefs.Invalid and names line and token; the file that was there stays. So
-// does a text that is right by itself and would leave an agent that is refused.
+// does a text that is right by itself and would leave an agent that is refused,
+// or one whose explicit window its model does not have.
 func SetControl(l paths.Layout, a libctx.Agent, file string, text []byte) error {
 	switch {
 	case slices.Contains(hostOwned, file):
@@ -42,22 +43,31 @@ func SetControl(l paths.Layout, a libctx.Agent, file string, text []byte) error 
 			return err
 		}
 	}
-	return change(l, func(root *atomicfile.Dir) error {
+	write := func(root *atomicfile.Dir) error {
 		dir, err := openControls(root, a)
 		if err != nil {
 			return err
 		}
 		defer dir.Close()
-		if err := together(dir, file, text); err != nil {
+		if err := together(dir, file); err != nil {
 			return err
 		}
 		return dir.Replace(file, text, filePerm)
+	}
+	if file != "model" && file != "window" {
+		return change(l, write)
+	}
+	return changeModels(l, func(root *atomicfile.Dir) error {
+		if err := fits(l, a, file, text); err != nil {
+			return err
+		}
+		return write(root)
 	})
 }
 
 // together refuses a change that would leave an agent nothing drives, or that
 // two things drive.
-func together(dir *atomicfile.Dir, file string, text []byte) error {
+func together(dir *atomicfile.Dir, file string) error {
 	other := map[string]string{"abi": "model", "model": "abi"}[file]
 	if other == "" {
 		return nil

@@ -20,8 +20,9 @@ import (
 )
 
 // Init makes the tree at l.Root for the user of this process, or repairs it:
-// missing directories, the files of built-in tools, and the links in bin/ to the
-// programs in bins (name to absolute path). Agents, tools of the user, homes and
+// missing directories, the files of built-in tools and models, the alias main if
+// there is none, and the links in bin/ to the programs in bins (name to absolute
+// path). Agents, tools of the user, other models, homes and
 // everything else that is there stay as they are. It returns what it made or
 // repaired, as paths relative to the root, directories with a slash at the end, a
 // new tool as one.
@@ -40,6 +41,10 @@ func Init(l paths.Layout, bins map[string]string) ([]string, error) {
 		for _, t := range builtin.Tools() {
 			m.tool(t)
 		}
+		for _, s := range debugModels {
+			m.model(s)
+		}
+		m.alias("main", defaultModel)
 		m.sync()
 		m.file("status", []byte("ready\n"), filePerm, true) // last: with it the directory is a tree
 		made = m.made

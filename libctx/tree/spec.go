@@ -13,6 +13,7 @@ import (
 	"cortexfs.org/libctx/atomicfile"
 	"cortexfs.org/libctx/control"
 	"cortexfs.org/libctx/errdefs"
+	"cortexfs.org/libctx/models"
 	"cortexfs.org/libctx/mount"
 	"cortexfs.org/libctx/paths"
 	"cortexfs.org/libctx/policy"
@@ -31,6 +32,28 @@ type AgentSpec struct {
 	Mounts []mount.Line  // besides the default table
 	Allow  []string      // more policy, each "CLASS:NAME PERMISSION"
 	System []byte        // system.md; nil: none
+
+	use libctx.Model // what its policy calls Model
+}
+
+// findModel refuses a model that the tree does not have, and finds what the
+// policy calls it: as it is written, but for an alias of the owner's own in a
+// tree of somebody else, of which a policy can say nothing.
+func (s *AgentSpec) findModel(l paths.Layout) error {
+	if s.Model == "" {
+		return nil
+	}
+	ref, err := models.Find(l, s.Owner.UID, s.Model)
+	if err != nil {
+		return err
+	}
+	if _, err := models.Load(l, ref.ID); err != nil {
+		return err
+	}
+	if s.use = ref.Name; ref.Own {
+		s.use = ref.ID
+	}
+	return nil
 }
 
 // check tests what can be tested without the tree.
@@ -150,7 +173,7 @@ func (s *AgentSpec) policy() (policy.Policy, error) {
 		add(policy.Rule{Subject: subject, Class: "tool", Name: string(t), Permission: "execute"})
 	}
 	if s.Model != "" {
-		add(policy.Rule{Subject: subject, Class: "model", Name: string(s.Model), Permission: "use"})
+		add(policy.Rule{Subject: subject, Class: "model", Name: string(s.use), Permission: "use"})
 	}
 	for _, text := range s.Allow {
 		r, err := policy.ParseRule("allow " + string(subject) + " " + text)
