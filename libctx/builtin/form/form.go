@@ -123,8 +123,7 @@ func (f Form) flag(members map[string]any, words []string) (int, error) {
 		return 1, nil
 	}
 	if !slices.Contains(f.Numbers, name) && !slices.Contains(f.Texts, name) {
-		return 0, errdefs.New(errdefs.Invalid, "arguments: unknown flag %q", words[0]).
-			WithHint("words after -- are never flags")
+		return 0, errdefs.New(errdefs.Invalid, "arguments: unknown flag %q", words[0]).WithHint("%s", f.flags())
 	}
 	used := 1
 	if !joined {
@@ -134,6 +133,21 @@ func (f Form) flag(members map[string]any, words []string) (int, error) {
 		value, used = words[1], 2
 	}
 	return used, f.set(members, name, value)
+}
+
+// flags says which flags there are, in one line.
+func (f Form) flags() string {
+	var all []string
+	for prefix, names := range map[string][]string{"--": slices.Concat(f.Numbers, f.Texts, f.Switches), "--no-": f.Negations} {
+		for _, name := range names {
+			all = append(all, prefix+name)
+		}
+	}
+	if len(all) == 0 {
+		return "it has no flags; words after -- are never flags"
+	}
+	slices.Sort(all)
+	return "flags are " + strings.Join(all, " ") + "; words after -- are never flags"
 }
 
 // set gives a member its value: a number if it is one of Numbers, else text.

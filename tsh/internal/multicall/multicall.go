@@ -56,6 +56,9 @@ func Main(ctx context.Context, args []string, conf config.Tool, std Streams) int
 		usage(std.Out)
 		return 0
 	}
+	if args[0] == "help" && len(args) == 2 {
+		args = []string{args[1], "--help"}
+	}
 	if args[0] == "--version" {
 		fmt.Fprintln(std.Out, "ctxtool", libctx.Build())
 		return 0
@@ -68,7 +71,7 @@ func Main(ctx context.Context, args []string, conf config.Tool, std Streams) int
 	if err != nil {
 		return complain(std.Err, err)
 	}
-	if len(args) == 2 && args[1] == "--help" && !conf.JSON {
+	if len(args) == 2 && (args[1] == "--help" || args[1] == "-h") && !conf.JSON {
 		explain(std.Out, t)
 		return 0
 	}

@@ -75,7 +75,7 @@ func TestForPeople(t *testing.T) {
 		{"", []string{"fs.read", "none"}, outcome{1, "", "ctxtool: none: no such file or directory\n"}},
 		{"", []string{"fs.read"}, outcome{2, "", "ctxtool: path is missing or empty\n"}},
 		{"-", []string{"fs.read"}, outcome{2, "", "ctxtool: path is missing or empty\n"}},
-		{"", []string{"fs.read", "f", "--none"}, outcome{2, "", "ctxtool: arguments: unknown flag \"--none\"\nhint: words after -- are never flags\n"}},
+		{"", []string{"fs.read", "f", "--none"}, outcome{2, "", "ctxtool: arguments: unknown flag \"--none\"\nhint: flags are --column --lines --numbers --start; words after -- are never flags\n"}},
 		{"", []string{"fs.write", `{"path":"f","content":"x","content":"y"}`}, outcome{2, "", "ctxtool: arguments: invalid JSON: member \"content\": is there twice\n"}},
 		{"", []string{"fs.write", `{"path":"f","content":"\ud800"}`}, outcome{2, "", "ctxtool: arguments: invalid JSON: member \"content\": holds half of a UTF-16 surrogate pair, an escape that means no character\n"}},
 		{"", []string{"bash", `{"script":"echo $1","args":["x"]}`}, outcome{0, "x\n", "*"}},
@@ -96,7 +96,7 @@ func TestForPeople(t *testing.T) {
 			t.Errorf("%q: %+v", c.args, got)
 		}
 	}
-	for _, args := range [][]string{nil, {"--help"}, {"help"}, {"--version"}, {"fs.read", "--help"}} {
+	for _, args := range [][]string{nil, {"--help"}, {"help"}, {"--version"}, {"fs.read", "--help"}, {"fs.read", "-h"}, {"help", "fs.read"}} {
 		if got := ctxtool(t, config.Tool{}, "-", args...); got.code != 0 || got.out == "" || got.err != "" {
 			t.Errorf("%q: %+v", args, got)
 		}
@@ -126,7 +126,7 @@ func TestForTheHost(t *testing.T) {
 		{`{"path":"f"`, []string{"fs.read"}, "arguments: invalid JSON: *", errdefs.Invalid},
 		{`{"cmd":"echo out; exit 7"}`, []string{"shell.exec"}, "out\n[exit 7, *", errdefs.IO},
 		{`{"cmd":"echo out"}`, []string{"shell.exec"}, "out\n[exit 0, *", ""},
-		{`{"args":["--help"]}`, []string{"fs.stat"}, `arguments: unknown flag "--help" (words after -- are never flags)`, errdefs.Invalid},
+		{`{"args":["--help"]}`, []string{"fs.stat"}, `arguments: unknown flag "--help" (it has no flags; words after -- are never flags)`, errdefs.Invalid},
 	} {
 		got := ctxtool(t, conf, c.stdin, c.args...)
 		r, err := toolwire.Read([]byte(got.out), run)

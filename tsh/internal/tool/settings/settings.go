@@ -50,7 +50,7 @@ func run(conf config.Shell, args jsontext.Value, out *tool.Output) error {
 	}
 	dir, err := atomicfile.OpenDir(filepath.Join(layout.Tools(), "tsh.d"))
 	if err != nil {
-		return errdefs.New(errdefs.KindOf(err), "settings of tsh: %w", err)
+		return errdefs.New(errdefs.KindOf(err), "settings of tsh: %w", err).WithHint("ctx init makes the tree, CTX_ROOT says where it is")
 	}
 	defer dir.Close()
 	text, err := dir.ReadFile(settings.File, libctx.MaxControlFile)
