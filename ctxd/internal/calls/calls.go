@@ -27,6 +27,7 @@ type Caller struct {
 type Pending struct {
 	// Decision is the frame to record before the call is executed.
 	Decision *wire.ToolPolicy
+	call     toolrun.Call
 	admitted *toolrun.Admitted // nil if it was refused
 }
 
@@ -61,10 +62,12 @@ func (c *Caller) Decide(r *run.Run, call toolrun.Call) (*Pending, error) {
 	if err != nil {
 		return nil, err
 	}
-	if admitted == nil {
-		c.Log.Info("refused", "session", r.Session, "run", r.ID, "tool", call.Name, "code", decision.Code, "reason", decision.Reason)
-	}
-	return &Pending{Decision: decision, admitted: admitted}, nil
+	return &Pending{Decision: decision, call: call, admitted: admitted}, nil
+}
+
+// logRefusal tells people about a call that does not run.
+func (c *Caller) logRefusal(r *run.Run, p *Pending) {
+	c.Log.Info("refused", "session", r.Session, "run", r.ID, "tool", p.call.Name, "code", p.Decision.Code, "reason", p.Decision.Reason)
 }
 
 // Execute runs a call whose decision is durable and that was not refused. The
@@ -74,7 +77,7 @@ func (c *Caller) Execute(ctx context.Context, r *run.Run, p *Pending) (toolrun.R
 	res, err := p.admitted.Execute(ctx)
 	fault.Point("calls.executed")
 	if err != nil {
-		c.Log.Warn("call ended early", "session", r.Session, "run", r.ID, "call", p.Decision.Call, "why", err.Error())
+		c.Log.Warn("call ended early", "session", r.Session, "run", r.ID, "tool", p.call.Name, "why", err.Error())
 	}
 	return res, err
 }
@@ -96,6 +99,7 @@ func (c *Caller) Do(ctx context.Context, r *run.Run, call toolrun.Call) (toolrun
 	defer p.Close()
 	err = r.Record(p.Decision)
 	if refusal, refused := p.Refusal(); refused {
+		c.logRefusal(r, p)
 		return refusal, err
 	}
 	if err != nil {

@@ -176,7 +176,11 @@ func (d *desk) commit(decisions []ticket, results []settled) error {
 	return d.run.Commit(func(string) []session.Record {
 		var records []session.Record
 		for _, t := range decisions {
-			records = append(records, &session.Fact{Run: d.run.ID, Frame: t.(*Pending).Decision})
+			p := t.(*Pending)
+			if p.admitted == nil {
+				d.caller.logRefusal(d.run, p)
+			}
+			records = append(records, &session.Fact{Run: d.run.ID, Frame: p.Decision})
 		}
 		for _, s := range results {
 			records = append(records, Entry(d.run.ID, s.call, s.res))

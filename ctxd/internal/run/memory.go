@@ -25,8 +25,15 @@ type memory struct {
 	fold    session.Fold
 	entries []session.Entry // one branch: nothing moves the head of a temp session
 	clients map[libctx.ClientID]memoryRun
+	used    map[libctx.Run]used
 	events  []byte // lines, as a durable session's events.jsonl
 	info    session.Info
+}
+
+// used is what a run has used so far.
+type used struct {
+	session.Tokens
+	cost int64
 }
 
 type memoryRun struct {
@@ -36,7 +43,7 @@ type memoryRun struct {
 
 func newMemory(name libctx.Session) *memory {
 	return &memory{
-		name: name, clients: map[libctx.ClientID]memoryRun{},
+		name: name, clients: map[libctx.ClientID]memoryRun{}, used: map[libctx.Run]used{},
 		info: session.Info{Session: name, State: session.StateIdle},
 	}
 }
@@ -81,14 +88,29 @@ func (m *memory) encode(r session.Record) ([]byte, error) {
 		h.Type = "head"
 	case *session.Fact:
 		h.Type = "fact"
+	case *session.Usage:
+		h.Type = "usage"
+		m.use(r)
+	case *session.UsageUncertain:
+		h.Type = "usage_uncertain"
 	case *session.Checkpoint:
 		h.Type = "checkpoint"
+		r.Usage, r.Cost = m.used[r.Run].Tokens, m.used[r.Run].cost
+		delete(m.used, r.Run)
 	}
 	line, err := json.Marshal(r, json.Deterministic(true), jsontext.PreserveRawStrings(true))
 	if err != nil {
 		return nil, errdefs.New(errdefs.Invalid, "record: %w", err)
 	}
 	return append(line, '\n'), nil
+}
+
+// use adds to what a run has used.
+func (m *memory) use(r *session.Usage) {
+	u := m.used[r.Run]
+	u.Input, u.CacheRead, u.CacheWrite, u.Output = u.Input+r.Input, u.CacheRead+r.CacheRead, u.CacheWrite+r.CacheWrite, u.Output+r.Output
+	u.cost += r.Cost
+	m.used[r.Run] = u
 }
 
 func (m *memory) keep(r session.Record) {
