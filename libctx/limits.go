@@ -215,7 +215,7 @@ const (
 	MaxSkillFiles    = 256       // SKILL.md files looked at for one prompt
 	MaxSkillFront    = 16 << 10  // bytes of the front matter of one of them
 	MaxSkillDepth    = 8         // levels of directories descended in search of them
-	MaxSkillEntries  = 8192      // directory entries looked at in search of them
+	MaxSkillEntries  = 4096      // directory entries looked at in search of them
 	MaxSkillAbout    = 1024      // characters kept of a skill's description
 	ShortSkillAbout  = 160       // characters of it where not all fit
 	MaxRuleDirs      = 64        // directories from the workspace down to cwd that are searched

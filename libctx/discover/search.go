@@ -168,6 +168,10 @@ func (p Place) Names(max int) (names []string, more bool, err error) {
 	}
 	f := os.NewFile(uintptr(fd), p.Path)
 	defer f.Close()
+	// It shares its position with the Dir.
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return nil, false, err
+	}
 	names, err = f.Readdirnames(max + 1)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, false, err

@@ -13,7 +13,7 @@ import (
 // Input is what a message array is made of.
 type Input struct {
 	System string       // the system message, of Render
-	Rows   []Row        // the newest part of the branch, oldest first
+	Rows   []Row        // the newest part of the branch, oldest first, with all of the run
 	Older  bool         // the branch has more before Rows
 	Run    int          // index in Rows of the first message of the run, its user's input; len(Rows) if it has none
 	Model  libctx.Model // provider/model that the request goes to
@@ -87,9 +87,18 @@ func (f *fitter) fit(older bool) error {
 			return err
 		}
 	}
-	if f.left -= room; f.left < 0 {
-		return tooMuch("the window of %d bytes is too small for any message", f.budget)
+	said, err := f.said()
+	if err != nil {
+		return err
 	}
+	if said+room > f.left {
+		// The user's words matter more than the note, and nothing else has room.
+		run := f.run()
+		f.drop(f.all[:run])
+		f.all = f.all[run:]
+		return f.newest()
+	}
+	f.left -= room
 	all, err := f.whole(f.left)
 	switch {
 	case err != nil:
@@ -107,12 +116,33 @@ func (f *fitter) fit(older bool) error {
 	return nil
 }
 
+// run is the index of the first turn of the run.
+func (f *fitter) run() int {
+	if i := slices.IndexFunc(f.all, func(t turn) bool { return t.run }); i >= 0 {
+		return i
+	}
+	return len(f.all)
+}
+
+// said is what the user's words in the run take.
+func (f *fitter) said() (int64, error) {
+	var sum int64
+	for i := f.run(); i < len(f.all); i++ {
+		if !f.all[i].user {
+			continue
+		}
+		size, err := f.all[i].size()
+		if err != nil {
+			return 0, err
+		}
+		sum += size
+	}
+	return sum, nil
+}
+
 // newest keeps what there is room for.
 func (f *fitter) newest() error {
-	run := slices.IndexFunc(f.all, func(t turn) bool { return t.run })
-	if run < 0 {
-		run = len(f.all)
-	}
+	run := f.run()
 	whole, err := f.takeRun(f.all[run:])
 	if err != nil {
 		return err
@@ -189,15 +219,18 @@ func (t turn) shortened(most int64) (turn, int, error) {
 		if size <= most {
 			continue
 		}
-		if n++; n == 1 {
-			t.messages, t.sizes = slices.Clone(t.messages), slices.Clone(t.sizes)
-		}
-		t.messages[i] = clip(t.messages[i], most)
-		size, err := sizeOf(t.messages[i])
+		m := clip(t.messages[i], most)
+		short, err := sizeOf(m)
 		if err != nil {
 			return t, 0, err
 		}
-		t.sizes[i] = size + 1
+		if short++; short >= size {
+			continue // it consists of small parts
+		}
+		if n++; n == 1 {
+			t.messages, t.sizes = slices.Clone(t.messages), slices.Clone(t.sizes)
+		}
+		t.messages[i], t.sizes[i] = m, short
 	}
 	return t, n, nil
 }
@@ -234,15 +267,13 @@ const leastShare = 512
 // takeRun keeps the turns of the run, newest first, and reports whether it kept
 // all of them whole.
 func (f *fitter) takeRun(ts []turn) (bool, error) {
-	var users, sum int64
+	var sum int64
 	for i := range ts {
 		size, err := ts[i].size()
 		if err != nil {
 			return false, err
 		}
-		if sum += size; ts[i].user {
-			users += size
-		}
+		sum += size
 	}
 	if sum <= f.left {
 		for _, t := range slices.Backward(ts) {
@@ -252,11 +283,14 @@ func (f *fitter) takeRun(ts []turn) (bool, error) {
 		}
 		return true, nil
 	}
-	if users > f.left {
-		return false, tooMuch("the input takes %d bytes, the window has room for %d", users, f.left)
+	said, err := f.said()
+	if err != nil {
+		return false, err
 	}
-	// The user's words have their room already.
-	f.left -= users
+	if said > f.left {
+		return false, tooMuch("the input takes %d bytes, the window has room for %d", said, f.left)
+	}
+	f.left -= said
 	newest, full := true, false
 	for _, t := range slices.Backward(ts) {
 		switch {

@@ -2,7 +2,6 @@ package skill
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"path"
 	"strings"
@@ -30,9 +29,23 @@ var (
 // A directory that holds a SKILL.md is a skill and is not searched further;
 // directories whose name begins with a dot are passed over.
 func Discover(p discover.Places) ([]Skill, []discover.Warning) {
-	var s search
-	warnings := p.Search(func(places []discover.Place, warn func(string, error)) {
-		s.warn, s.files, s.entries = warn, libctx.MaxSkillFiles, libctx.MaxSkillEntries
+	s := search{files: libctx.MaxSkillFiles, entries: libctx.MaxSkillEntries}
+	warnings := s.in(p)
+	return s.found, warnings
+}
+
+// search is one walk through all places.
+type search struct {
+	files   int // that may still be read
+	entries int // of directories that may still be looked at
+	warn    func(string, error)
+	found   []Skill
+	full    bool
+}
+
+func (s *search) in(p discover.Places) []discover.Warning {
+	return p.Search(func(places []discover.Place, warn func(string, error)) {
+		s.warn = warn
 		for i := range places {
 			if !places[i].Project {
 				s.place(places[i])
@@ -44,16 +57,6 @@ func Discover(p discover.Places) ([]Skill, []discover.Warning) {
 			}
 		}
 	})
-	return s.found, warnings
-}
-
-// search is one walk through all places.
-type search struct {
-	warn    func(string, error)
-	found   []Skill
-	files   int // that may still be read
-	entries int // that may still be looked at
-	full    bool
 }
 
 func (s *search) place(p discover.Place) {
@@ -92,11 +95,11 @@ func (s *search) dir(d discover.Place, depth int) {
 		return
 	}
 	if s.entries -= len(names); more {
-		s.stop(d.Path, fmt.Errorf("the search for skills ends here, after %d directory entries", libctx.MaxSkillEntries))
+		s.stop(d.Path, errors.New("the search for skills ends here: too many directory entries"))
 	}
 	for _, name := range names {
 		if s.files == 0 {
-			s.stop(d.Path, fmt.Errorf("the search for skills ends here, after %d files", libctx.MaxSkillFiles))
+			s.stop(d.Path, errors.New("the search for skills ends here: too many of them"))
 			return
 		}
 		if name[0] == '.' {
