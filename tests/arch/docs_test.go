@@ -36,7 +36,7 @@ func TestPackagesAreDocumented(t *testing.T) {
 // usual are methods whose meaning their interface says.
 var usual = []string{
 	"Error", "Unwrap", "Is", "String", "Read", "Write", "Close", "Len", "Less", "Swap", "Push", "Pop",
-	"MarshalText", "UnmarshalText", "Op",
+	"MarshalText", "UnmarshalText", "Op", "Kind",
 }
 
 func TestExportedNamesAreDocumented(t *testing.T) {

@@ -24,7 +24,7 @@ const root = "../.."
 // folder of their main package.
 var (
 	modules  = []string{"ctx", "ctxd", "ctxterm", "libctx", "tests", "tsh"}
-	programs = []string{"ctx", "ctxd", "ctxterm", "tsh", "tsh/cmd/ctxtool"}
+	programs = []string{"ctx", "ctxd", "ctxd/cmd/ctxmodel", "ctxterm", "tsh", "tsh/cmd/ctxtool"}
 )
 
 // source is one Go file.

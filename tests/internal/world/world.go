@@ -38,7 +38,7 @@ var build = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	for module, packages := range map[string][]string{
-		"ctx": {"."}, "ctxd": {"."}, "tsh": {".", "./cmd/ctxtool"},
+		"ctx": {"."}, "ctxd": {".", "./cmd/ctxmodel"}, "tsh": {".", "./cmd/ctxtool"},
 		"tests": {"./cmd/puppet"}, "libctx": {"./sdk/example/linecount"},
 	} {
 		args := append([]string{"build", "-trimpath", "-o", dir + "/"}, packages...)
