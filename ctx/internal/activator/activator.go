@@ -60,6 +60,16 @@ func Running(l paths.Layout) bool {
 // listens for a, and tries again. The error of a daemon that could not start is
 // errdefs.Unavailable and carries the last line of its log.
 func (v *Activator) Start(ctx context.Context, a libctx.Agent, try func(context.Context) error) error {
+	return v.start(ctx, func(ctx context.Context) error { return AwaitSocket(ctx, v.Layout, a) }, try)
+}
+
+// StartModels is Start for the model socket, which an activator has from its
+// beginning on.
+func (v *Activator) StartModels(ctx context.Context, try func(context.Context) error) error {
+	return v.start(ctx, func(context.Context) error { return nil }, try)
+}
+
+func (v *Activator) start(ctx context.Context, await, try func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, startDeadline)
 	defer cancel()
 	unlock, err := v.startLock(ctx)
@@ -75,7 +85,7 @@ func (v *Activator) Start(ctx context.Context, a libctx.Agent, try func(context.
 			return err
 		}
 	}
-	if err := AwaitSocket(ctx, v.Layout, a); err != nil {
+	if err := await(ctx); err != nil {
 		return err
 	}
 	return try(ctx)

@@ -139,7 +139,8 @@ func lookup(flags []ucli.Flag, name string) ucli.Flag {
 }
 
 func (l *line) unknownFlag(word string) error {
-	err := errdefs.New(errdefs.Invalid, "unknown flag %s", word)
+	name, _, _ := strings.Cut(word, "=") // the value may be a secret
+	err := errdefs.New(errdefs.Invalid, "unknown flag %s", name)
 	if current := l.path[len(l.path)-1]; current.input && len(l.args) >= current.fixed {
 		return err.WithHint("put -- before input that begins with a dash")
 	}

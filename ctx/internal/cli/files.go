@@ -69,7 +69,7 @@ func fileCommands() *command {
 		sub: []*command{{
 			name: "check", args: "PATH", fixed: 1, short: "check a control file, a tool's file, or a .tshrc",
 			long: "The place of the file decides its grammar: agent/NAME.d/FILE, tool/NAME.d/FILE,\n" +
-				"or .tshrc. Names the grammar, the line and the token that is wrong.",
+				"model/PROVIDER/NAME.d/FILE, or .tshrc. Names the grammar, the line and the token that is wrong.",
 			examples: []string{"ctx file check ~/.local/share/cortexfs/agent/counter.d/policy"},
 			run: func(_ context.Context, from *caller.Caller, in *input) error {
 				return agents.CheckFile(from, in.arg(0))
