@@ -6,7 +6,7 @@ MAKEFLAGS += --no-print-directory
 
 VERSION := $(shell scripts/version)
 MODULES := ctx ctxd ctxterm libctx tests tsh
-PROGRAMS := ctx ctxd ctxterm tsh ctxtool
+PROGRAMS := ctx ctxd ctxmodel ctxterm tsh ctxtool
 PREFIX ?= /usr/local
 FUZZTIME ?= 1m
 TIME ?= 5m
@@ -31,6 +31,9 @@ build: $(PROGRAMS) ## build the programs into bin/
 
 ctx ctxd ctxterm tsh:
 	@cd $@ && $(GOBUILD) -o ../bin/$@ .
+
+ctxmodel:
+	@cd ctxd && $(GOBUILD) -o ../bin/$@ ./cmd/ctxmodel
 
 ctxtool:
 	@cd tsh && $(GOBUILD) -o ../bin/$@ ./cmd/ctxtool

@@ -3,7 +3,6 @@ package provider
 import (
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -12,7 +11,6 @@ import (
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/libctx/linefile"
 	"cortexfs.org/libctx/paths"
-	"golang.org/x/sys/unix"
 )
 
 const suffix = ".json"
@@ -24,7 +22,7 @@ func Load(l paths.Layout, name string) (*Provider, error) {
 	if err := CheckName(name); err != nil {
 		return nil, err
 	}
-	dir, err := openDir(l.Config, "providers.d", looseWrite)
+	dir, err := openDir(l.Config, "providers.d", looseWrite, self())
 	if err == nil {
 		defer dir.Close()
 		return load(dir, name)
@@ -44,7 +42,7 @@ func load(dir *atomicfile.Dir, name string) (*Provider, error) {
 		return nil, err
 	}
 	path := filepath.Join(dir.Path(), name+suffix)
-	if err := trust(path, &st, looseWrite); err != nil {
+	if err := trust(path, &st, looseWrite, self()); err != nil {
 		return nil, err
 	}
 	p, err := Parse(text)
@@ -64,7 +62,7 @@ func unknown(name string) error {
 // List returns the names of the providers that have files, sorted. Files of
 // other names are left out; no directory is no provider.
 func List(l paths.Layout) ([]string, error) {
-	dir, err := openDir(l.Config, "providers.d", looseWrite)
+	dir, err := openDir(l.Config, "providers.d", looseWrite, self())
 	if errdefs.Is(err, errdefs.NotFound) {
 		return nil, nil
 	}
@@ -101,7 +99,7 @@ func Save(l paths.Layout, p *Provider) error {
 	if l.System {
 		perm = 0o644
 	}
-	dir, err := makeDir(l.Config, "providers.d", perm|perm>>2&0o111|0o100, looseWrite)
+	dir, err := makeDir(l.Config, "providers.d", dirPerm(perm), looseWrite, self())
 	if err != nil {
 		return err
 	}
@@ -114,7 +112,7 @@ func Remove(l paths.Layout, name string) error {
 	if err := CheckName(name); err != nil {
 		return err
 	}
-	dir, err := openDir(l.Config, "providers.d", looseWrite)
+	dir, err := openDir(l.Config, "providers.d", looseWrite, self())
 	if err == nil {
 		defer dir.Close()
 		err = dir.Remove(name + suffix)
@@ -125,74 +123,6 @@ func Remove(l paths.Layout, name string) error {
 	return err
 }
 
-// Modes that a file or directory may not have.
-const (
-	looseWrite = 0o022 // others can change it
-	looseRead  = 0o077 // others can do anything with it
-)
-
-// trust refuses a file or directory that another user made, or can look into
-// or change. The kernel has followed no link to it.
-func trust(path string, st *unix.Stat_t, loose uint32) error {
-	me := uint32(os.Geteuid())
-	switch {
-	case st.Uid != me && st.Uid != 0:
-		return errdefs.New(errdefs.Denied, "%s: belongs to uid %d", path, st.Uid)
-	case st.Mode&loose != 0:
-		return errdefs.New(errdefs.Denied, "%s: has mode %#o, which lets others in", path, st.Mode&0o777).
-			WithHint("chmod go-%s %s", map[bool]string{true: "w", false: "rwx"}[loose == looseWrite], path)
-	}
-	return nil
-}
-
-// openDir opens a directory below a trusted path, each level of which below it
-// is one of ours.
-func openDir(base, rel string, loose uint32) (*atomicfile.Dir, error) {
-	top, err := atomicfile.OpenDir(base)
-	if err != nil {
-		return nil, err
-	}
-	return walk(top, rel, loose, func(d *atomicfile.Dir, name string) (*atomicfile.Dir, error) { return d.Sub(name) })
-}
-
-// makeDir is openDir and makes what is missing.
-func makeDir(base, rel string, perm fs.FileMode, loose uint32) (*atomicfile.Dir, error) {
-	if err := os.MkdirAll(base, perm); err != nil {
-		return nil, err
-	}
-	top, err := atomicfile.OpenDir(base)
-	if err != nil {
-		return nil, err
-	}
-	return walk(top, rel, loose, func(d *atomicfile.Dir, name string) (*atomicfile.Dir, error) { return d.MkdirAll(name, perm) })
-}
-
-// walk goes down from top, which it closes, and checks each directory.
-func walk(top *atomicfile.Dir, rel string, loose uint32, step func(*atomicfile.Dir, string) (*atomicfile.Dir, error)) (*atomicfile.Dir, error) {
-	dir := top
-	for name := range strings.SplitSeq(rel, "/") {
-		if err := trustDir(dir, looseWrite); err != nil {
-			dir.Close()
-			return nil, err
-		}
-		next, err := step(dir, name)
-		dir.Close()
-		if err != nil {
-			return nil, err
-		}
-		dir = next
-	}
-	if err := trustDir(dir, loose); err != nil {
-		dir.Close()
-		return nil, err
-	}
-	return dir, nil
-}
-
-func trustDir(d *atomicfile.Dir, loose uint32) error {
-	var st unix.Stat_t
-	if err := unix.Fstat(d.FD(), &st); err != nil {
-		return &fs.PathError{Op: "stat", Path: d.Path(), Err: err}
-	}
-	return trust(d.Path(), &st, loose)
-}
+// dirPerm is the mode of a directory for files of a mode: who reads them may
+// go there.
+func dirPerm(file fs.FileMode) fs.FileMode { return file | file&0o444>>2 }

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"errors"
 	"net/netip"
 	"net/url"
 	"slices"
@@ -94,12 +95,15 @@ func EntryName(id string) string {
 	return name
 }
 
-// CheckName refuses what is no name of a provider or a slot.
-func CheckName(name string) error {
-	if strings.Contains(name, "/") {
-		return errdefs.New(errdefs.Invalid, "provider name %.80q: holds a slash", name)
+// CheckName refuses what is no name of a provider: they have the object grammar.
+func CheckName(name string) error { return checkName("provider name", name) }
+
+func checkName(kind, name string) error {
+	_, err := libctx.ParseTool(name)
+	var bad *libctx.NameError
+	if errors.As(err, &bad) {
+		return &libctx.NameError{Kind: kind, Value: bad.Value, Why: bad.Why}
 	}
-	_, err := libctx.ParseModel(name)
 	return err
 }
 
@@ -114,6 +118,9 @@ func Parse(text []byte) (*Provider, error) {
 	}
 	if err := p.Check(); err != nil {
 		return nil, err
+	}
+	if p.Models == nil {
+		p.Models = []Model{}
 	}
 	return p, nil
 }
@@ -154,7 +161,7 @@ func (p *Provider) Check() error {
 		return bad("%d models are more than %d", len(p.Models), libctx.MaxProviderModels)
 	}
 	if p.KeySlot != "" {
-		if err := CheckName(p.KeySlot); err != nil {
+		if err := checkName("slot", p.KeySlot); err != nil {
 			return bad("key_slot: %w", err)
 		}
 	}
@@ -187,7 +194,7 @@ func (m Model) check() error {
 	if m.Name == m.ID {
 		return errdefs.New(errdefs.Invalid, "name is the same as id")
 	}
-	if err := CheckName(m.Entry()); err != nil {
+	if err := checkName("entry name", m.Entry()); err != nil {
 		return err
 	}
 	if m.Limit != 0 && m.MaxOutput > m.Limit {
