@@ -100,6 +100,11 @@ func (a *answer) end(err error) error {
 // finish writes a frame whatever the context says.
 func (a *answer) finish(f modelwire.Frame) error {
 	line, err := modelwire.MarshalFrame(f)
+	if e, failed := f.(*modelwire.Error); failed && err != nil {
+		// A driver's failure that is none: what it says is said as ours.
+		e.Failure = *failure(errdefs.New(errdefs.Internal, "%s (%w)", e.Failure.Message, err))
+		line, err = modelwire.MarshalFrame(e)
+	}
 	if err != nil {
 		return err
 	}

@@ -19,15 +19,16 @@ import (
 // Server serves connections, each in a goroutine of its own.
 type Server struct {
 	Service
-	Log  *log.Logger
-	Idle time.Duration // end after this long without a connection; 0: never
+	Log   *log.Logger
+	Idle  time.Duration // end after this long without a connection; 0: never
+	Drain time.Duration // that running requests have when the context has ended
 
 	open atomic.Int32
 }
 
 // Serve answers clients until the context ends or there was none for the idle
-// time; then it stops accepting and answers those it has. At the end of the
-// context they have ModelDrain for that. The caller owns the listener.
+// time; then it stops accepting and answers those it has. The caller owns the
+// listener.
 func (s *Server) Serve(ctx context.Context, l *unixsock.Listener) error {
 	// Requests outlive the context by the time of draining.
 	requests, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
@@ -49,14 +50,31 @@ func (s *Server) Serve(ctx context.Context, l *unixsock.Listener) error {
 	for again := true; again; {
 		again, err = s.round(ctx, l, enter, left)
 	}
-	drained := time.AfterFunc(libctx.ModelDrain, func() {
-		if ctx.Err() != nil {
-			cancel(errdefs.New(errdefs.Interrupted, "ctxmodel is ending"))
-		}
-	})
-	conns.Wait()
-	drained.Stop()
+	s.finish(ctx, &conns, cancel)
 	return err
+}
+
+// finish waits for the connections. Those that are still there when the context
+// has ended for the time of draining are given up.
+func (s *Server) finish(ctx context.Context, conns *sync.WaitGroup, cancel context.CancelCauseFunc) {
+	done := make(chan struct{})
+	go func() {
+		conns.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return
+	case <-ctx.Done():
+	}
+	patience := time.NewTimer(s.Drain)
+	defer patience.Stop()
+	select {
+	case <-done:
+	case <-patience.C:
+		cancel(errdefs.New(errdefs.Interrupted, "ctxmodel is ending"))
+		<-done
+	}
 }
 
 type accepted struct {

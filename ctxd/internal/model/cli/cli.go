@@ -55,6 +55,9 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 					if c.NArg() != 0 {
 						return errdefs.New(errdefs.Invalid, "serve takes no arguments, not %d", c.NArg()).WithHint("ctxmodel serve --help")
 					}
+					if c.IsSet("idle") && o.idle < 0 {
+						return errdefs.New(errdefs.Invalid, "--idle %s is negative", o.idle)
+					}
 					return serve(c.Context, o, stderr)
 				},
 				&cli.DurationFlag{

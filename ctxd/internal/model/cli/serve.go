@@ -27,7 +27,7 @@ func serve(ctx context.Context, o options, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	s := &model.Server{Service: model.Service{Layout: layout, Registry: drivers.All()}, Log: logger}
+	s := &model.Server{Service: model.Service{Layout: layout, Registry: drivers.All()}, Log: logger, Drain: libctx.ModelDrain}
 	if o.fd >= 0 {
 		c, err := connection(o.fd)
 		if err != nil {
