@@ -32,7 +32,7 @@ type Fitted struct {
 // Window.PromptBytes. Where not all fits,
 //
 //   - long messages of earlier runs are shortened to head and tail, a sixteenth
-//     of the bytes each, then the oldest turns are left out;
+//     of the bytes each, then the oldest turns are left out, some at a time;
 //   - if the run alone is too long, its own older turns go the same way. What the
 //     user said in it stays whole, and its newest turn stays, shortened as far as
 //     it must be.
@@ -148,7 +148,7 @@ func (f *fitter) newest() error {
 		return err
 	}
 	if whole {
-		err = f.takeNewest(f.all[:run])
+		err = f.takePast(f.all[:run])
 	} else {
 		f.drop(f.all[:run])
 	}
@@ -169,182 +169,6 @@ func (f *fitter) whole(left int64) (bool, error) {
 		}
 	}
 	return true, nil
-}
-
-// size is what the turn adds to the array: each message with its comma.
-func (t *turn) size() (int64, error) {
-	if t.sizes == nil {
-		sizes := make([]int64, len(t.messages))
-		for i, m := range t.messages {
-			n, err := sizeOf(m)
-			if err != nil {
-				return 0, err
-			}
-			sizes[i] = n + 1
-		}
-		t.sizes = sizes
-	}
-	var sum int64
-	for _, n := range t.sizes {
-		sum += n
-	}
-	return sum, nil
-}
-
-// take keeps a turn if there is room for it.
-func (f *fitter) take(t turn) (bool, error) {
-	size, err := t.size()
-	if err != nil || size > f.left {
-		return false, err
-	}
-	f.left -= size
-	f.kept = append(f.kept, t)
-	return true, nil
-}
-
-func (f *fitter) drop(ts []turn) {
-	for _, t := range ts {
-		f.dropped += t.rows
-	}
-}
-
-// shortened is the turn with messages of at most about max bytes, and how many
-// of them were shortened.
-func (t turn) shortened(most int64) (turn, int, error) {
-	if _, err := t.size(); err != nil {
-		return t, 0, err
-	}
-	n := 0
-	for i, size := range t.sizes {
-		if size <= most {
-			continue
-		}
-		m := clip(t.messages[i], most)
-		short, err := sizeOf(m)
-		if err != nil {
-			return t, 0, err
-		}
-		if short++; short >= size {
-			continue // it consists of small parts
-		}
-		if n++; n == 1 {
-			t.messages, t.sizes = slices.Clone(t.messages), slices.Clone(t.sizes)
-		}
-		t.messages[i], t.sizes[i] = m, short
-	}
-	return t, n, nil
-}
-
-// takeNewest keeps the newest turns, long messages shortened, and drops the
-// others.
-func (f *fitter) takeNewest(ts []turn) error {
-	most := f.share()
-	for i := len(ts) - 1; i >= 0; i-- {
-		t, n, err := ts[i].shortened(most)
-		if err != nil {
-			return err
-		}
-		ok, err := f.take(t)
-		if err != nil {
-			return err
-		}
-		if !ok {
-			f.drop(ts[:i+1])
-			return nil
-		}
-		f.clipped += n
-	}
-	return nil
-}
-
-// share is what one message may take where not all fit.
-func (f *fitter) share() int64 { return max(f.budget/16, leastShare) }
-
-// leastShare is the number of bytes to which a message is always shortened at
-// most.
-const leastShare = 512
-
-// takeRun keeps the turns of the run, newest first, and reports whether it kept
-// all of them whole.
-func (f *fitter) takeRun(ts []turn) (bool, error) {
-	var sum int64
-	for i := range ts {
-		size, err := ts[i].size()
-		if err != nil {
-			return false, err
-		}
-		sum += size
-	}
-	if sum <= f.left {
-		for _, t := range slices.Backward(ts) {
-			if _, err := f.take(t); err != nil {
-				return false, err
-			}
-		}
-		return true, nil
-	}
-	said, err := f.said()
-	if err != nil {
-		return false, err
-	}
-	if said > f.left {
-		return false, tooMuch("the input takes %d bytes, the window has room for %d", said, f.left)
-	}
-	f.left -= said
-	newest, full := true, false
-	for _, t := range slices.Backward(ts) {
-		switch {
-		case t.user:
-			f.kept = append(f.kept, t)
-		case newest:
-			newest = false
-			if err := f.takeShortened(t); err != nil {
-				return false, err
-			}
-		case full:
-			f.drop([]turn{t})
-		default:
-			short, n, err := t.shortened(f.share())
-			if err != nil {
-				return false, err
-			}
-			ok, err := f.take(short)
-			if err != nil {
-				return false, err
-			}
-			if !ok {
-				full = true
-				f.drop([]turn{t})
-				continue
-			}
-			f.clipped += n
-		}
-	}
-	return false, nil
-}
-
-// takeShortened keeps a turn, shortened until it takes at most half of the room,
-// or failing that all of it.
-func (f *fitter) takeShortened(t turn) error {
-	room := f.left / 2
-	for most := f.left; ; most /= 2 {
-		short, n, err := t.shortened(most)
-		if err != nil {
-			return err
-		}
-		size, err := short.size()
-		if err != nil {
-			return err
-		}
-		if last := most <= leastShare; size <= room || last {
-			if size > f.left {
-				return tooMuch("the newest turn of the run takes %d bytes at least, the window has room for %d", size, f.left)
-			}
-			f.clipped += n
-			_, err = f.take(short)
-			return err
-		}
-	}
 }
 
 func tooMuch(why string, args ...any) error {
