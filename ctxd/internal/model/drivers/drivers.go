@@ -4,12 +4,13 @@ package drivers
 import (
 	"cortexfs.org/ctxd/internal/model"
 	"cortexfs.org/ctxd/internal/model/debug"
+	"cortexfs.org/ctxd/internal/model/openai"
 )
 
 // All is every driver, by the format it speaks.
 func All() model.Registry {
 	return model.Registry{
 		Debug:   debug.Driver{},
-		Formats: map[string]model.Driver{},
+		Formats: map[string]model.Driver{"openai.chat": new(openai.Driver)},
 	}
 }
