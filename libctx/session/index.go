@@ -16,6 +16,10 @@ const indexMagic = "ctxidx\x00\x01"
 // have, generously: 28 bytes a record and the open runs.
 const maxIndex = 28*libctx.MaxLedgerRecords + 4<<20
 
+// spareEntries is how many entries fit behind those of an index before their
+// columns are copied to grow.
+const spareEntries = 1024
+
 // fileStat is what tells an unchanged file from a changed one.
 type fileStat struct {
 	ino          uint64
@@ -117,7 +121,8 @@ func decodeIndex(b []byte) (*index, error) {
 		st.fold.runs = append(st.fold.runs, run)
 	}
 	n := r.count(12)
-	st.offs, st.links = make([]uint64, n), make([]uint32, n)
+	// Room for some more: the first entry of a long session is not to copy them all.
+	st.offs, st.links = make([]uint64, n, n+spareEntries), make([]uint32, n, n+spareEntries)
 	column := r.take(8 * n)
 	for i := 0; len(column) >= 8; i, column = i+1, column[8:] {
 		st.offs[i] = binary.LittleEndian.Uint64(column)
