@@ -94,7 +94,7 @@ func (s *Service) probe(ctx context.Context, r *modelwire.Probe, out *answer) er
 		}
 		verdict.Failure = failure(err)
 		verdict.DurationMS = time.Since(began).Milliseconds()
-		return out.Send(verdict) // refused if the failure is none, which is then said
+		return out.Send(verdict)
 	}
 	if r.Model == "" {
 		_, p, err := s.find(r.Provider)
