@@ -20,7 +20,11 @@ func TestReferencePage(t *testing.T) {
 	if !ok {
 		t.Fatal("no section about tools")
 	}
-	for part, files := range map[string][]string{agents: AgentFiles(), tools: ToolFiles()} {
+	tools, models, ok := strings.Cut(tools, "\n## Models\n")
+	if !ok {
+		t.Fatal("no section about models")
+	}
+	for part, files := range map[string][]string{agents: AgentFiles(), tools: ToolFiles(), models: ModelFiles()} {
 		for _, file := range files {
 			if !strings.Contains(part, "\n| `"+file+"` |") {
 				t.Errorf("%s has no row", file)

@@ -1,7 +1,7 @@
 // Package price turns used tokens into money: a small table of list prices,
 // built in, dated, and never fetched. Prices are whole picodollars (10^-12 US
 // dollars) per token. A model that is not in the table has no known price, which
-// is not a price of zero (docs/reference/limits.md).
+// is not a price of zero (docs/reference/tree.md).
 package price
 
 import (
