@@ -21,18 +21,18 @@ type candidate struct {
 }
 
 // chain is the models of an agent in the order in which they are tried: its own,
-// then those that model names as its fallback. Err is why its own can not even be
-// looked at; there is no fallback then.
-func chain(l paths.Layout, a *view.Agent) (names []libctx.Model, err error) {
+// then those that this model names as its fallback. One that can not be looked at
+// names none.
+func chain(l paths.Layout, a *view.Agent) []libctx.Model {
+	names := []libctx.Model{a.Model}
 	id, err := models.Resolve(l, a.Owner.UID, a.Model)
 	if err != nil {
-		return nil, err
+		return names
 	}
-	m, err := models.Load(l, id)
-	if err != nil {
-		return nil, err
+	if m, err := models.Load(l, id); err == nil {
+		names = append(names, m.Fallback...)
 	}
-	return append([]libctx.Model{a.Model}, m.Fallback...), nil
+	return names
 }
 
 // check finds out whether the agent may ask the model of that name, and with

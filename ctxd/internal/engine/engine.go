@@ -36,6 +36,7 @@ type drive struct {
 	around surroundings
 
 	answered libctx.Model // the model's name that answered last, as the chain has it
+	reach    int64        // bytes of the branch that the last request was made of
 	told     wire.Context // the last one that was recorded
 	shot     bool         // the snapshots are written
 	wrote    chan struct{}

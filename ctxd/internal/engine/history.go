@@ -45,6 +45,16 @@ func rows(entries []session.Entry, run libctx.Run) (list []prompt.Row, start int
 	return list, start
 }
 
+// textBytes is about how long the rows are.
+func textBytes(list []prompt.Row) (n int64) {
+	for _, r := range list {
+		for _, p := range r.Content {
+			n += int64(len(p.Text) + len(p.Arguments))
+		}
+	}
+	return n
+}
+
 // parts are those of an entry that say something to a model.
 func parts(e *session.Entry) []wire.Part {
 	list := make([]wire.Part, 0, len(e.Content))

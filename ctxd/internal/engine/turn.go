@@ -41,9 +41,11 @@ func (d *drive) turn(ctx context.Context) (more bool, err error) {
 
 // ask tries the agent's models until one answers.
 func (d *drive) ask(ctx context.Context, a *view.Agent) (answer, candidate, error) {
-	names, err := chain(d.Tools.Layout, a)
-	if err != nil {
-		return answer{}, candidate{}, err
+	// The agent's own model usually answers; what else there is, is read when it
+	// does not.
+	names := []libctx.Model{a.Model}
+	if d.answered != "" && d.answered != a.Model {
+		names = chain(d.Tools.Layout, a)
 	}
 	for i := startAt(names, d.answered); ; i++ {
 		c, said, err := d.attempt(ctx, a, names[i])
@@ -51,7 +53,10 @@ func (d *drive) ask(ctx context.Context, a *view.Agent) (answer, candidate, erro
 			d.answered = names[i]
 			return said, c, nil
 		}
-		if i+1 == len(names) || ctx.Err() != nil || c.model != nil && !passOn(err) {
+		if ctx.Err() != nil || c.model != nil && !passOn(err) {
+			return answer{}, candidate{}, err
+		}
+		if names = chain(d.Tools.Layout, a); i+1 >= len(names) {
 			return answer{}, candidate{}, err
 		}
 		if err := d.passOver(names[i], err); err != nil {
@@ -136,16 +141,23 @@ func (d *drive) loaded(a *view.Agent, c candidate) string {
 }
 
 // conversation reads the newest part of the session's branch: about twice what
-// fits, and in any case back to the run's own first message.
+// fits, in any case back to the run's own first message, and also a long message
+// that alone would not fit, since messages are shortened before they are left out.
 func (d *drive) conversation(in *prompt.Input) error {
-	for _, max := range []int64{2 * in.Window.PromptBytes(int64(len(in.System))), libctx.MaxLedger} {
-		entries, err := d.run.History(int(max))
+	fits := in.Window.PromptBytes(int64(len(in.System)))
+	for _, reach := range []int64{2 * fits, 2*fits + libctx.MaxRecord, libctx.MaxLedger} {
+		if reach < d.reach {
+			continue
+		}
+		d.reach = reach
+		entries, err := d.run.History(int(reach))
 		if err != nil {
 			return err
 		}
 		in.Rows, in.Run = rows(entries, d.run.ID)
 		in.Older = len(entries) > 0 && entries[0].Parent != ""
-		if in.Run < len(in.Rows) && in.Rows[in.Run].Role == session.RoleUser {
+		whole := in.Run < len(in.Rows) && in.Rows[in.Run].Role == session.RoleUser
+		if whole && (!in.Older || reach > 2*fits || textBytes(in.Rows) >= fits) {
 			break
 		}
 	}

@@ -89,7 +89,7 @@ func (c *Client) connect(ctx context.Context) (*net.UnixConn, func(), error) {
 
 // Next is the next frame of the answer; io.EOF comes after the done frame alone.
 // Errors: the cause of the context that ended; errdefs.Protocol for what is no
-// answer; errdefs.Interrupted for one that ends too early, since ctxmodel died.
+// answer; errdefs.Provider for one that ends too early, since ctxmodel died.
 func (a *Answer) Next() (modelwire.Frame, error) {
 	if a.stream.Done() {
 		return nil, io.EOF
@@ -102,7 +102,7 @@ func (a *Answer) Next() (modelwire.Frame, error) {
 	case errdefs.Is(err, errdefs.TooBig):
 		return nil, errdefs.New(errdefs.Protocol, "models: %w", err)
 	case err != nil:
-		return nil, errdefs.New(errdefs.Interrupted, "models: the connection ended before the answer did")
+		return nil, errdefs.New(errdefs.Provider, "models: the connection ended before the answer did")
 	}
 	f, err := a.stream.Next(line)
 	if err != nil {
