@@ -125,6 +125,15 @@ type Usage struct {
 	CacheWriteTokens int64 `json:"cache_write_tokens,omitzero"`
 }
 
+// UsageUncertain says that a provider may have begun an answer and that nobody
+// knows how many tokens it took, which is not the same as none.
+type UsageUncertain struct {
+	Head
+	Kind   string       `json:"kind"`
+	Model  libctx.Model `json:"model"`
+	Reason string       `json:"reason,omitzero"`
+}
+
 // Lifecycle says what a model provider is doing before it answers: "queued",
 // "loading" or "ready". It is provisional and never stored.
 type Lifecycle struct {
@@ -175,11 +184,27 @@ type Queued struct {
 	Position int             `json:"position"`
 }
 
-// Accepted acknowledges an operation whose outcome comes elsewhere.
+// Accepted acknowledges an operation whose outcome comes elsewhere. That of
+// steer, follow_up and finish carries the client's id, and the run in Head; what
+// it acknowledges is durable.
 type Accepted struct {
 	Head
-	Op    string       `json:"op"`
-	Agent libctx.Agent `json:"agent,omitzero"`
+	Op       string          `json:"op"`
+	Agent    libctx.Agent    `json:"agent,omitzero"`
+	ClientID libctx.ClientID `json:"client_id,omitzero"`
+}
+
+// Delivered says that what a client said into a run has become a message of the
+// conversation. It is of type "steering_delivered" or "follow_up_delivered"; Op
+// is "steer", "finish" or "follow_up". A Text over libctx.MaxInlineText is
+// clipped, Bytes is then its whole length.
+type Delivered struct {
+	Head
+	ClientID  libctx.ClientID `json:"client_id"`
+	Op        string          `json:"op"`
+	Text      string          `json:"text,omitzero"`
+	Truncated bool            `json:"truncated,omitzero"`
+	Bytes     int             `json:"bytes,omitzero"`
 }
 
 // Status answers the status operation. State is a session state word; Run (in
@@ -215,25 +240,28 @@ type Other struct {
 
 // kinds maps the type member to the Go type of a frame.
 var kinds = map[string]func() Frame{
-	"pong":            func() Frame { return new(Pong) },
-	"start":           func() Frame { return new(Start) },
-	"delta":           func() Frame { return new(Delta) },
-	"reasoning_delta": func() Frame { return new(Delta) },
-	"message":         func() Frame { return new(Message) },
-	"tool_call":       func() Frame { return new(ToolCall) },
-	"tool_policy":     func() Frame { return new(ToolPolicy) },
-	"tool_result":     func() Frame { return new(ToolResult) },
-	"usage":           func() Frame { return new(Usage) },
-	"lifecycle":       func() Frame { return new(Lifecycle) },
-	"candidate_error": func() Frame { return new(CandidateError) },
-	"context":         func() Frame { return new(Context) },
-	"error":           func() Frame { return new(Error) },
-	"done":            func() Frame { return new(Done) },
-	"queued":          func() Frame { return new(Queued) },
-	"accepted":        func() Frame { return new(Accepted) },
-	"status":          func() Frame { return new(Status) },
-	"lagged":          func() Frame { return new(Lagged) },
-	"end":             func() Frame { return new(End) },
+	"pong":                func() Frame { return new(Pong) },
+	"start":               func() Frame { return new(Start) },
+	"delta":               func() Frame { return new(Delta) },
+	"reasoning_delta":     func() Frame { return new(Delta) },
+	"message":             func() Frame { return new(Message) },
+	"tool_call":           func() Frame { return new(ToolCall) },
+	"tool_policy":         func() Frame { return new(ToolPolicy) },
+	"tool_result":         func() Frame { return new(ToolResult) },
+	"usage":               func() Frame { return new(Usage) },
+	"usage_uncertain":     func() Frame { return new(UsageUncertain) },
+	"lifecycle":           func() Frame { return new(Lifecycle) },
+	"candidate_error":     func() Frame { return new(CandidateError) },
+	"context":             func() Frame { return new(Context) },
+	"steering_delivered":  func() Frame { return new(Delivered) },
+	"follow_up_delivered": func() Frame { return new(Delivered) },
+	"error":               func() Frame { return new(Error) },
+	"done":                func() Frame { return new(Done) },
+	"queued":              func() Frame { return new(Queued) },
+	"accepted":            func() Frame { return new(Accepted) },
+	"status":              func() Frame { return new(Status) },
+	"lagged":              func() Frame { return new(Lagged) },
+	"end":                 func() Frame { return new(End) },
 }
 
 // DecodeFrame decodes one line of the daemon. Kinds it does not know come back

@@ -50,6 +50,28 @@ type Cancel struct {
 	Session libctx.Session `json:"session"`
 }
 
+// Steer says something into the active run of a session, before the model is
+// asked the next time (docs/reference/socket.md).
+type Steer struct {
+	ID      libctx.ClientID `json:"id"`
+	Session libctx.Session  `json:"session"`
+	Input   string          `json:"input"`
+}
+
+// FollowUp goes on with the active run of a session where it would end.
+type FollowUp struct {
+	ID      libctx.ClientID `json:"id"`
+	Session libctx.Session  `json:"session"`
+	Input   string          `json:"input"`
+}
+
+// Finish is Steer, and from then on the run may call no tool.
+type Finish struct {
+	ID      libctx.ClientID `json:"id"`
+	Session libctx.Session  `json:"session"`
+	Input   string          `json:"input"`
+}
+
 // StatusOf asks for the state of one session.
 type StatusOf struct {
 	Session libctx.Session `json:"session"`
@@ -65,6 +87,9 @@ func (*Send) Op() string     { return "send" }
 func (*Tsh) Op() string      { return "tsh" }
 func (*Resume) Op() string   { return "resume" }
 func (*Cancel) Op() string   { return "cancel" }
+func (*Steer) Op() string    { return "steer" }
+func (*FollowUp) Op() string { return "follow_up" }
+func (*Finish) Op() string   { return "finish" }
 func (*StatusOf) Op() string { return "status" }
 func (*Stop) Op() string     { return "stop" }
 
@@ -85,13 +110,16 @@ func MarshalRequest(r Request) ([]byte, error) {
 
 // requests maps the op member to a decoder target.
 var requests = map[string]func() Request{
-	"ping":   func() Request { return new(Ping) },
-	"send":   func() Request { return new(Send) },
-	"tsh":    func() Request { return new(Tsh) },
-	"resume": func() Request { return new(Resume) },
-	"cancel": func() Request { return new(Cancel) },
-	"status": func() Request { return new(StatusOf) },
-	"stop":   func() Request { return new(Stop) },
+	"ping":      func() Request { return new(Ping) },
+	"send":      func() Request { return new(Send) },
+	"tsh":       func() Request { return new(Tsh) },
+	"resume":    func() Request { return new(Resume) },
+	"cancel":    func() Request { return new(Cancel) },
+	"steer":     func() Request { return new(Steer) },
+	"follow_up": func() Request { return new(FollowUp) },
+	"finish":    func() Request { return new(Finish) },
+	"status":    func() Request { return new(StatusOf) },
+	"stop":      func() Request { return new(Stop) },
 }
 
 // Ops lists the operations that DecodeRequest knows.
@@ -131,9 +159,6 @@ func DecodeRequest(line []byte) (Request, error) {
 }
 
 func check(r Request) error {
-	missing := func(name string) error {
-		return errdefs.New(errdefs.Invalid, "member %s is missing or empty", name)
-	}
 	session := func(s *libctx.Session) {
 		if *s == "" {
 			*s = libctx.DefaultSession
@@ -145,14 +170,8 @@ func check(r Request) error {
 		if r.Scope == "" {
 			r.Scope = "private"
 		}
-		if r.ID == "" {
-			return missing("id")
-		}
-		if r.Input == "" {
-			return missing("input")
-		}
-		if strings.ContainsRune(r.Input, 0) {
-			return errdefs.New(errdefs.Invalid, "member input holds a NUL character")
+		if err := checkInput(r.ID, r.Input); err != nil {
+			return err
 		}
 		if err := checkScope(r.Scope); err != nil {
 			return err
@@ -169,6 +188,15 @@ func check(r Request) error {
 		return checkPlaces(r.Workspace, r.Cwd)
 	case *Resume:
 		session(&r.Session)
+	case *Steer:
+		session(&r.Session)
+		return checkInput(r.ID, r.Input)
+	case *FollowUp:
+		session(&r.Session)
+		return checkInput(r.ID, r.Input)
+	case *Finish:
+		session(&r.Session)
+		return checkInput(r.ID, r.Input)
 	case *StatusOf:
 		session(&r.Session)
 	case *Cancel:
@@ -182,6 +210,23 @@ func check(r Request) error {
 		if r.Agent == "" {
 			return missing("agent")
 		}
+	}
+	return nil
+}
+
+func missing(name string) error {
+	return errdefs.New(errdefs.Invalid, "member %s is missing or empty", name)
+}
+
+// checkInput checks a person's words and their id.
+func checkInput(id libctx.ClientID, input string) error {
+	switch {
+	case id == "":
+		return missing("id")
+	case input == "":
+		return missing("input")
+	case strings.ContainsRune(input, 0):
+		return errdefs.New(errdefs.Invalid, "member input holds a NUL character")
 	}
 	return nil
 }
