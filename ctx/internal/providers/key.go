@@ -1,6 +1,8 @@
 package providers
 
 import (
+	"bufio"
+	"errors"
 	"io"
 	"strings"
 
@@ -8,6 +10,7 @@ import (
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/libctx/provider"
+	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 )
 
@@ -67,15 +70,25 @@ func readKey(from *caller.Caller, name string) (provider.Secret, error) {
 	return provider.NewSecret(strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r")), nil
 }
 
-// ask asks on the terminal for a line that is not shown. After Ctrl+C the
-// terminal is as it was.
-func ask(from *caller.Caller, fd int, question string) ([]byte, error) {
+// ask asks on the terminal for a line that is not shown: the echo is off before
+// the question is there. After the line, and after Ctrl+C, the terminal is as it
+// was: whoever reads the line changes nothing there.
+func ask(from *caller.Caller, fd int, question string) (text []byte, err error) {
 	before, err := term.GetState(fd)
+	if err == nil {
+		err = hide(fd)
+	}
 	if err != nil {
 		return nil, errdefs.New(errdefs.IO, "terminal: %w", err)
 	}
 	interrupts, stop := from.Interrupts()
 	defer stop()
+	defer func() {
+		_, _ = io.WriteString(from.Err, "\n")
+		if e := term.Restore(fd, before); e != nil && err == nil {
+			err = errdefs.New(errdefs.IO, "terminal: %w", e)
+		}
+	}()
 	type line struct {
 		text []byte
 		err  error
@@ -83,21 +96,28 @@ func ask(from *caller.Caller, fd int, question string) ([]byte, error) {
 	got := make(chan line, 1)
 	_, _ = io.WriteString(from.Err, question) // one who does not see it may still type
 	go func() {                               // ends with the line, or with the program
-		text, err := term.ReadPassword(fd)
+		text, err := bufio.NewReaderSize(io.LimitReader(from.In, libctx.MaxControlFile), libctx.MaxControlFile).ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			err = nil // Ctrl+D ends a line too
+		}
 		got <- line{text, err}
 	}()
 	select {
 	case l := <-got:
-		_, _ = io.WriteString(from.Err, "\n")
-		if l.err != nil {
+		if l.err != nil { // the terminal is gone
 			return nil, errdefs.New(errdefs.IO, "terminal: %w", l.err)
 		}
 		return l.text, nil
 	case <-interrupts:
-		_, _ = io.WriteString(from.Err, "\n")
-		if err := term.Restore(fd, before); err != nil {
-			return nil, errdefs.New(errdefs.IO, "terminal: %w", err)
-		}
 		return nil, caller.ErrInterrupt
 	}
+}
+
+func hide(fd int) error {
+	t, err := unix.IoctlGetTermios(fd, unix.TCGETS)
+	if err != nil {
+		return err
+	}
+	t.Lflag &^= unix.ECHO
+	return unix.IoctlSetTermios(fd, unix.TCSETS, t)
 }
