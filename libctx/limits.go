@@ -197,9 +197,8 @@ const (
 
 // The debug/script model (docs/reference/model.md).
 const (
-	MaxScript       = 64 << 20  // bytes of one script
-	MaxScriptPlaces = 1024      // places in scripts that are remembered
-	MaxScriptDelay  = time.Hour // of one delay
+	MaxScript      = 64 << 20  // bytes of one script
+	MaxScriptDelay = time.Hour // of one delay
 )
 
 // Prompts of model agents (docs/reference/prompt.md).
