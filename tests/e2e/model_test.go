@@ -97,10 +97,10 @@ func TestRequest(t *testing.T) {
 		`{"expect":{"messages":2,"last":"read","tools":["fs.read","tsh"],"contains":["Your only native callable tool is tsh.","be kind","The rules of this place","fs.read"],"lacks":["CTX_TEST_SECRET","hunter2"]}}`,
 		`{"answer":{"text":"Reading.","reasoning":"I should.","calls":[{"name":"fs.read","arguments":{"path":"README.md"}},{"name":"tsh","arguments":{"args":["fs.list","."]}}]}}`,
 		`{"block":"second"}`,
-		`{"expect":{"messages":4,"contains":["call-2-1","call-2-2","three"],"lacks":["I should."]}}`,
+		`{"expect":{"messages":5,"contains":["call-2-1","call-2-2","three"],"lacks":["I should."]}}`,
 		`{"answer":{"text":"Done."}}`,
 		`{"block":"third"}`,
-		`{"expect":{"messages":6,"last":"again"}}`,
+		`{"expect":{"messages":7,"last":"again"}}`,
 		`{"answer":{"text":"Once more."}}`,
 	}, "fs.list", "--", "fs.read")
 	w.Write(w.Root+"/agent/m.d/system.md", "be kind\n")
@@ -124,16 +124,16 @@ func TestBadCalls(t *testing.T) {
 		`{"block":"not well formed"}`,
 		`{"answer":{"calls":[{"name":"tsh","arguments":"{\"args\":"},{"name":"no/tool","arguments":{}},{"name":"other","arguments":{}},{"name":"fs.read","arguments":{"path":7}},{"name":"tsh","arguments":" "}]}}`,
 		`{"block":"cut off"}`,
-		`{"expect":{"messages":4,"contains":["call-2-1","call-2-5","the arguments do not fit","no such tool","only through tsh"]}}`,
+		`{"expect":{"messages":8,"contains":["call-2-1","call-2-5","the arguments do not fit","no such tool","only through tsh"]}}`,
 		`{"answer":{"calls":[{"name":"tsh","arguments":{"args":["fs.read","README.md"]}}],"stop":"length"}}`,
 		`{"block":"too many"}`,
-		`{"expect":{"messages":6,"contains":["cut off"],"lacks":["three"]}}`,
+		`{"expect":{"messages":10,"contains":["cut off"],"lacks":["three"]}}`,
 		`{"answer":{"calls":[` + strings.Join(many, ",") + `]}}`,
 		`{"block":"blank"}`,
-		`{"expect":{"messages":8,"contains":["at most 32"]}}`,
+		`{"expect":{"messages":45,"contains":["at most 32"]}}`,
 		`{"type":"message","content":[{"type":"reasoning","text":"hm"},{"type":"text","text":" \n"}],"stop":"end"}`,
 		`{"block":"after a blank answer"}`,
-		`{"expect":{"messages":9,"last":"and now"}}`,
+		`{"expect":{"messages":46,"last":"and now"}}`,
 		`{"answer":{"text":"Well."}}`,
 	}, "--", "fs.read")
 	frames := say(w, "go")
