@@ -18,8 +18,8 @@ import (
 )
 
 // serve runs an activator whose servers are the given command, for the one agent
-// a, and returns the agent's socket.
-func serve(t *testing.T, command ...string) string {
+// a and for one other socket, and returns both sockets.
+func serve(t *testing.T, command ...string) [2]string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "act")
 	if err != nil {
@@ -30,29 +30,31 @@ func serve(t *testing.T, command ...string) string {
 	if err := os.MkdirAll(filepath.Join(dir, "agent/a.d"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	socket := filepath.Join(dir, "a.sock")
+	held := func(path string) Socket {
+		return Socket{
+			Name: path, Command: command,
+			Bind: func() (*unixsock.Listener, error) {
+				return unixsock.Listen(path, unixsock.Options{Perm: 0o600, UID: -1, GID: -1})
+			},
+			Refusal: func(why error) []byte {
+				line, err := wire.MarshalFrame(&wire.Error{
+					Head: wire.Head{Type: "error"}, Code: errdefs.Unavailable, Message: why.Error(),
+				})
+				if err != nil {
+					t.Error(err)
+				}
+				return line
+			},
+		}
+	}
+	paths := [2]string{filepath.Join(dir, "a.sock"), filepath.Join(dir, "other.sock")}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended, ready := make(chan error, 1), make(chan struct{})
 	go func() {
 		ended <- Run(ctx, Config{
 			Layout: l, Log: log.Discard(), Ready: func() { close(ready) },
-			Agent: func(libctx.Agent) Socket {
-				return Socket{
-					Bind: func() (*unixsock.Listener, error) {
-						return unixsock.Listen(socket, unixsock.Options{Perm: 0o600, UID: -1, GID: -1})
-					},
-					Command: command,
-					Refusal: func(why error) []byte {
-						line, err := wire.MarshalFrame(&wire.Error{
-							Head: wire.Head{Type: "error"}, Code: errdefs.Unavailable, Message: why.Error(),
-						})
-						if err != nil {
-							t.Error(err)
-						}
-						return line
-					},
-				}
-			},
+			Agent:  func(libctx.Agent) Socket { return held(paths[0]) },
+			Others: []Socket{held(paths[1])},
 		})
 	}()
 	t.Cleanup(func() {
@@ -62,28 +64,30 @@ func serve(t *testing.T, command ...string) string {
 		}
 	})
 	<-ready
-	return socket
+	return paths
 }
 
 // TestHopelessServer: a client of a server that dies whenever it is started is
 // told so; it does not wait for ever.
 func TestHopelessServer(t *testing.T) {
-	c, err := net.Dial("unix", serve(t, "/bin/false"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	if _, err := c.Write([]byte(`{"op":"ping"}` + "\n")); err != nil {
-		t.Fatal(err)
-	}
-	c.SetReadDeadline(time.Now().Add(time.Minute))
-	line, err := bufio.NewReader(c).ReadBytes('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := wire.DecodeFrame(line)
-	if e, ok := f.(*wire.Error); err != nil || !ok || e.Code != errdefs.Unavailable {
-		t.Errorf("got %s (%v)", line, err)
+	for _, socket := range serve(t, "/bin/false") {
+		c, err := net.Dial("unix", socket)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		if _, err := c.Write([]byte(`{"op":"ping"}` + "\n")); err != nil {
+			t.Fatal(err)
+		}
+		c.SetReadDeadline(time.Now().Add(time.Minute))
+		line, err := bufio.NewReader(c).ReadBytes('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := wire.DecodeFrame(line)
+		if e, ok := f.(*wire.Error); err != nil || !ok || e.Code != errdefs.Unavailable {
+			t.Errorf("%s: got %s (%v)", socket, line, err)
+		}
 	}
 }
 
@@ -91,7 +95,7 @@ func TestHopelessServer(t *testing.T) {
 // start; none is lost.
 func TestQueueOutlivesServers(t *testing.T) {
 	// Each server answers one connection and ends.
-	socket := serve(t, "/usr/bin/python3", "-c", `
+	sockets := serve(t, "/usr/bin/python3", "-c", `
 import socket
 s = socket.socket(fileno=3)
 s.setblocking(True)
@@ -99,8 +103,8 @@ c, _ = s.accept()
 c.sendall(b"served\n")
 c.close()`)
 	var conns []net.Conn
-	for range 8 {
-		c, err := net.Dial("unix", socket)
+	for i := range 8 {
+		c, err := net.Dial("unix", sockets[i%2])
 		if err != nil {
 			t.Fatal(err)
 		}
