@@ -47,7 +47,7 @@ var weathers = []string{
 	"*=kill:0.002",
 	"session.*=kill:0.01",
 	"session.commit.*=kill:0.02",
-	"host.*=kill:0.03,run.*=kill:0.01",
+	"calls.*=kill:0.03,run.*=kill:0.01",
 	"sandbox.*=kill:0.02,activate.*=kill:0.1",
 	"session.commit.write=enospc:0.02,session.events.write=enospc:0.02,atomicfile.write=enospc:0.1",
 	"session.commit.sync=eio:0.02,session.commit.write=eio:0.01,atomicfile.write=eio:0.1",
