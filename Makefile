@@ -57,7 +57,7 @@ fuzz: ## run every fuzz target for FUZZTIME
 soak: ## kill, fill and flood the suite for TIME, then check every ledger (docs/endurance.md)
 	@cd tests && go test -count 1 -timeout 0 -v -run '^(TestSoak|TestCrowd|TestEveryPoint|TestDisk)$$' ./soak -args -time $(TIME) -seed $(SEED) -keep /tmp/cortexfs-soak
 
-bench: ## measure beside the floors, about three minutes (docs/performance.md)
+bench: ## measure beside the floors, about five minutes (docs/performance.md)
 	@cd tests && go test -run '^$$' -bench . -timeout 20m ./bench
 
 install: build ## copy programs and manual pages to DESTDIR/PREFIX
