@@ -122,7 +122,7 @@ func (p *parser) nextLine() ([]byte, error) {
 			continue
 		}
 		p.lf = false
-		i := bytes.IndexAny(p.rest, "\r\n")
+		i := lineEnd(p.rest)
 		if i < 0 {
 			if len(p.line)+len(p.rest) > libctx.MaxEvent {
 				return nil, tooLong()
@@ -139,6 +139,18 @@ func (p *parser) nextLine() ([]byte, error) {
 		line, p.line = p.line, p.line[:0]
 		return line, nil
 	}
+}
+
+// lineEnd is where the first LF or CR is, or -1.
+func lineEnd(b []byte) int {
+	lf := bytes.IndexByte(b, '\n')
+	if lf >= 0 {
+		b = b[:lf]
+	}
+	if cr := bytes.IndexByte(b, '\r'); cr >= 0 {
+		return cr
+	}
+	return lf
 }
 
 // fill reads a chunk.
