@@ -11,6 +11,7 @@ import (
 // fuzzed are the places where bytes from outside become something; each has a
 // fuzz target.
 var fuzzed = map[string]string{
+	"ctxd/internal/model/debug FuzzScript":   "scripts of debug/script",
 	"ctx/internal/cli FuzzReorder":           "words of a command line",
 	"libctx FuzzParseName":                   "names",
 	"libctx/control FuzzFiles":               "control files of agents and tools",
@@ -19,6 +20,8 @@ var fuzzed = map[string]string{
 	"libctx/envelope FuzzDecode":             "invocations",
 	"libctx/envelope FuzzOutput":             "what an executable agent writes",
 	"libctx/inert FuzzInert":                 "foreign text on a terminal",
+	"libctx/modelwire FuzzDecodeFrame":       "frames of models",
+	"libctx/modelwire FuzzDecodeRequest":     "requests to models",
 	"libctx/mount FuzzParse":                 "mount tables",
 	"libctx/mount FuzzParseFlag":             "--mount",
 	"libctx/price FuzzParse":                 "the table of prices",

@@ -6,8 +6,8 @@ package model
 
 import (
 	"context"
-	"errors"
 
+	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/libctx/modelwire"
 	"cortexfs.org/libctx/provider"
 )
@@ -34,8 +34,8 @@ type Sink interface {
 type Detect func(ctx context.Context, found func(*modelwire.Found) error) error
 
 // ErrDrop makes the server close the connection without a word, as if it had
-// died.
-var ErrDrop = errors.New("the connection is dropped")
+// died. It is errdefs.Interrupted.
+var ErrDrop error = errdefs.New(errdefs.Interrupted, "the connection is dropped")
 
 // Registry is what a server can do.
 type Registry struct {

@@ -326,10 +326,12 @@ func TestFaults(t *testing.T) {
 func TestInterruptedRun(t *testing.T) {
 	request := script(t, `{"type":"delta","text":"a"}`, `{"fault":"hang"}`)
 	cmd := program(t, "run", "debug/script")
-	out, err := cmd.StdoutPipe()
+	out, in, err := os.Pipe()
 	must(t, err)
-	cmd.Stdin = strings.NewReader(request)
+	defer out.Close()
+	cmd.Stdin, cmd.Stdout = strings.NewReader(request), in
 	p := start(t, cmd)
+	in.Close()
 	r := bufio.NewReader(out)
 	for range 2 {
 		_, err := r.ReadString('\n')
