@@ -14,6 +14,7 @@ import (
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/control"
 	"cortexfs.org/libctx/errdefs"
+	"cortexfs.org/libctx/models"
 	"cortexfs.org/libctx/provider"
 	"cortexfs.org/libctx/tree"
 	"cortexfs.org/libctx/window"
@@ -252,20 +253,16 @@ func numbers(flag string, values, models []string) (map[string]uint32, error) {
 	return all, nil
 }
 
-// Remove removes a provider, its models and its keys. It is refused while an
-// agent's explicit window rests on one of the models; agents that use one
-// without are told of.
+// Remove removes a provider, its models and its keys, also where its file is
+// broken or gone. It is refused while an agent's explicit window rests on one of
+// the models; agents that use one without are told of.
 func Remove(from *caller.Caller, name string) error {
 	if err := ours(from); err != nil {
 		return err
 	}
-	p, err := provider.Load(from.Layout, name)
+	ids, err := known(from, name)
 	if err != nil {
 		return err
-	}
-	var ids []libctx.Model
-	for _, m := range p.Models {
-		ids = append(ids, entryName(p, m))
 	}
 	uses, err := tree.ModelUses(from.Layout)
 	if err != nil {
@@ -278,7 +275,7 @@ func Remove(from *caller.Caller, name string) error {
 	if err := provider.RemoveKeys(from.Layout, name); err != nil {
 		return err
 	}
-	if err := provider.Remove(from.Layout, name); err != nil {
+	if err := provider.Remove(from.Layout, name); err != nil && !errdefs.Is(err, errdefs.NotFound) {
 		return err
 	}
 	for _, u := range uses {
@@ -288,6 +285,33 @@ func Remove(from *caller.Caller, name string) error {
 	}
 	from.Note("removed provider " + name)
 	return nil
+}
+
+// known is the models the tree has of a provider. A provider that has neither
+// models nor a file is errdefs.NotFound.
+func known(from *caller.Caller, name string) ([]libctx.Model, error) {
+	if err := provider.CheckName(name); err != nil {
+		return nil, err
+	}
+	if name == provider.Debug {
+		return nil, errdefs.New(errdefs.Invalid, "provider %s: is built in", name)
+	}
+	list, err := models.OfProvider(from.Layout, name)
+	if err != nil {
+		return nil, err
+	}
+	var ids []libctx.Model
+	for _, m := range list {
+		ids = append(ids, m.ID)
+	}
+	if len(ids) > 0 {
+		return ids, nil
+	}
+	names, err := provider.List(from.Layout)
+	if err == nil && !slices.Contains(names, name) {
+		err = errdefs.New(errdefs.NotFound, "there is no provider %s", name).WithHint("ctx provider ls")
+	}
+	return nil, err
 }
 
 func plural(n int, noun string) string {

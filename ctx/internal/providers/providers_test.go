@@ -129,6 +129,31 @@ func TestAddAndRemove(t *testing.T) {
 	w.want(Remove(&w.Caller, "p"), errdefs.NotFound, "p")
 }
 
+// What is left of a provider can be removed, whatever is wrong with it.
+func TestRemoveOfRemains(t *testing.T) {
+	w := newWorld(t)
+	file := filepath.Join(w.Layout.Providers(), "p.json")
+	for what, damage := range map[string]func() error{
+		"no file":     func() error { return os.Remove(file) },
+		"broken file": func() error { return os.WriteFile(file, []byte("{"), 0o600) },
+		"loose file":  func() error { return os.Chmod(file, 0o666) },
+		"no models":   func() error { return os.RemoveAll(filepath.Join(w.Layout.Root, "model/p")) },
+		"broken model": func() error {
+			return os.WriteFile(filepath.Join(w.Layout.Root, "model/p/m.d/limit"), []byte("x"), 0o644)
+		},
+	} {
+		w.ok(Add(&w.Caller, "p", local("m")))
+		w.ok(damage())
+		if err := Remove(&w.Caller, "p"); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+		w.gone("p")
+	}
+	w.want(Remove(&w.Caller, "debug"), errdefs.Invalid, "built in")
+	w.want(Remove(&w.Caller, "../debug"), errdefs.Invalid, "")
+	w.model("debug/echo")
+}
+
 func TestPresets(t *testing.T) {
 	w := newWorld(t)
 	for _, p := range presets {
