@@ -326,3 +326,49 @@ func TestNobodyServesModels(t *testing.T) {
 		want(t, frames, "start tool_call usage tool_policy tool_result message usage done", "ok")
 	}
 }
+
+// TestModelKilledInACall: the server dies while a tool of a model runs. The call
+// is not made again, its result says what is known, and the next request is
+// whole.
+func TestModelKilledInACall(t *testing.T) {
+	w := scripted(t, []string{
+		`{"block":"begin"}`,
+		`{"answer":{"calls":[{"name":"tsh","arguments":{"args":["shell.exec","echo x >> count; echo > begun; sleep 1000"]}},{"name":"tsh","arguments":{"args":["shell.exec","echo y >> count"]}}]}}`,
+		`{"block":"after"}`,
+		`{"expect":{"messages":6,"last":"go on","contains":["call-2-1","call-2-2"]}}`,
+		`{"answer":{"text":"Where was I?"}}`,
+	}, "shell.exec")
+	c := w.Dial("m")
+	c.Send(send("killed", "s", w.Workspace, "work"))
+	w.AwaitExists(w.Workspace + "/begun")
+	w.Kill(pid(w, "m"))
+	w.AwaitGone("a killed server's sandboxes", w.Inside)
+	want(t, say(w, "go on"), "start message usage_uncertain done", "ok")
+	if n := w.Read(w.Workspace + "/count"); n != "x\n" {
+		t.Errorf("the calls left %q", n)
+	}
+	if text := recorded(w); strings.Count(text, `"type":"tool_result"`) != 2 || !strings.Contains(text, `"outcome":"interrupted"`) {
+		t.Errorf("%s", text)
+	}
+}
+
+// TestCancelInACall: a cancelled run asks its model nothing more, and every call
+// has a result.
+func TestCancelInACall(t *testing.T) {
+	w := scripted(t, []string{
+		`{"block":"begin"}`,
+		`{"answer":{"calls":[{"name":"tsh","arguments":{"args":["shell.exec","echo > begun; sleep 1000"]}},{"name":"tsh","arguments":{"args":["shell.exec","echo > never"]}}]}}`,
+		`{"block":"after"}`,
+		`{"expect":{"messages":6,"last":"go on","contains":["call-2-1","call-2-2"]}}`,
+		`{"answer":{"text":"Well."}}`,
+	}, "shell.exec")
+	c := w.Dial("m")
+	c.Send(send("cancelled", "s", w.Workspace, "work"))
+	w.AwaitExists(w.Workspace + "/begun")
+	w.Dial("m").Ask(`{"op":"cancel","id":"cancelled"}`, "accepted")
+	want(t, c.Until("done"), "start tool_call tool_call usage_uncertain tool_policy tool_result tool_result done", "cancelled")
+	want(t, say(w, "go on"), "start message usage_uncertain done", "ok")
+	if _, err := os.Stat(w.Workspace + "/never"); err == nil {
+		t.Error("a call was made after the run was cancelled")
+	}
+}

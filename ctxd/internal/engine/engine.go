@@ -17,6 +17,7 @@ import (
 	"cortexfs.org/ctxd/internal/toolrun"
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/log"
+	"cortexfs.org/libctx/preamble"
 	"cortexfs.org/libctx/view"
 	"cortexfs.org/libctx/wire"
 )
@@ -33,13 +34,12 @@ type Engine struct {
 type drive struct {
 	*Engine
 	run    *run.Run
-	around surroundings
+	around preamble.Surroundings
 
-	answered libctx.Model // the model's name that answered last, as the chain has it
-	reach    int64        // bytes of the branch that the last request was made of
-	told     wire.Context // the last one that was recorded
-	shot     bool         // the snapshots are written
-	wrote    chan struct{}
+	answered libctx.Model  // the model's name that answered last, as the chain has it
+	reach    int64         // bytes of the branch that the last request was made of
+	told     wire.Context  // the last one that was recorded
+	wrote    chan struct{} // closed when the snapshots are written; nil before they are begun
 }
 
 // Drive carries out a send.
@@ -48,7 +48,8 @@ func (e *Engine) Drive(ctx context.Context, r *run.Run) error {
 	if err != nil {
 		return err
 	}
-	d := &drive{Engine: e, run: r, around: e.look(a, r)}
+	d := &drive{Engine: e, run: r}
+	d.look(a)
 	defer d.wait()
 	for range libctx.MaxTurns {
 		if err := context.Cause(ctx); err != nil {
@@ -64,10 +65,3 @@ func (e *Engine) Drive(ctx context.Context, r *run.Run) error {
 
 // load reads the agent's files anew.
 func (e *Engine) load() (*view.Agent, error) { return view.Load(e.Tools.Layout, e.Tools.Agent) }
-
-// wait ends what the run started beside itself.
-func (d *drive) wait() {
-	if d.wrote != nil {
-		<-d.wrote
-	}
-}

@@ -8,6 +8,7 @@ import (
 	"cortexfs.org/libctx/control"
 	"cortexfs.org/libctx/modelwire"
 	"cortexfs.org/libctx/paths"
+	"cortexfs.org/libctx/preamble"
 	"cortexfs.org/libctx/prompt"
 	"cortexfs.org/libctx/view"
 	"cortexfs.org/libctx/window"
@@ -15,11 +16,11 @@ import (
 
 // request makes a request of a message array that fits the candidate's window.
 // Without tools the model is told that it may call none.
-func request(a *view.Agent, c candidate, fitted *prompt.Fitted, tools []modelwire.Tool, key string) *modelwire.Generate {
+func request(a *view.Agent, c preamble.Candidate, fitted *prompt.Fitted, tools []modelwire.Tool, key string) *modelwire.Generate {
 	g := &modelwire.Generate{
-		Version: modelwire.Version, Model: c.model.ID, Messages: fitted.Messages,
-		Tools: tools, MaxOutput: maxOutput(c.model.MaxOutput, c.size, fitted.Bytes),
-		Effort: effort(a.Effort, c.model.Effort), Options: c.model.Default, CacheKey: key,
+		Version: modelwire.Version, Model: c.Model.ID, Messages: fitted.Messages,
+		Tools: tools, MaxOutput: maxOutput(c.Model.MaxOutput, c.Window, fitted.Bytes),
+		Effort: effort(a.Effort, c.Model.Effort), Options: c.Model.Default, CacheKey: key,
 	}
 	if len(tools) == 0 {
 		g.ToolChoice = "none"

@@ -8,6 +8,7 @@ import (
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/libctx/modelwire"
+	"cortexfs.org/libctx/preamble"
 	"cortexfs.org/libctx/prompt"
 	"cortexfs.org/libctx/session"
 	"cortexfs.org/libctx/view"
@@ -34,18 +35,18 @@ func (d *drive) turn(ctx context.Context) (more bool, err error) {
 		return false, err
 	}
 	for i := range p.calls {
-		p.calls[i].Env = c.size.Env()
+		p.calls[i].Env = c.Window.Env()
 	}
 	return p.goesOn(), d.Calls.All(ctx, d.run, p.calls)
 }
 
 // ask tries the agent's models until one answers.
-func (d *drive) ask(ctx context.Context, a *view.Agent) (answer, candidate, error) {
+func (d *drive) ask(ctx context.Context, a *view.Agent) (answer, preamble.Candidate, error) {
 	// The agent's own model usually answers; what else there is, is read when it
 	// does not.
 	names := []libctx.Model{a.Model}
 	if d.answered != "" && d.answered != a.Model {
-		names = chain(d.Tools.Layout, a)
+		names = preamble.Chain(d.Tools.Layout, a)
 	}
 	for i := startAt(names, d.answered); ; i++ {
 		c, said, err := d.attempt(ctx, a, names[i])
@@ -53,14 +54,14 @@ func (d *drive) ask(ctx context.Context, a *view.Agent) (answer, candidate, erro
 			d.answered = names[i]
 			return said, c, nil
 		}
-		if ctx.Err() != nil || c.model != nil && !passOn(err) {
-			return answer{}, candidate{}, err
+		if ctx.Err() != nil || c.Model != nil && !passOn(err) {
+			return answer{}, preamble.Candidate{}, err
 		}
-		if names = chain(d.Tools.Layout, a); i+1 >= len(names) {
-			return answer{}, candidate{}, err
+		if names = preamble.Chain(d.Tools.Layout, a); i+1 >= len(names) {
+			return answer{}, preamble.Candidate{}, err
 		}
 		if err := d.passOver(names[i], err); err != nil {
-			return answer{}, candidate{}, err
+			return answer{}, preamble.Candidate{}, err
 		}
 	}
 }
@@ -74,10 +75,10 @@ func (d *drive) passOver(name libctx.Model, why error) error {
 }
 
 // attempt asks one model. The candidate is zero if it may not be asked.
-func (d *drive) attempt(ctx context.Context, a *view.Agent, name libctx.Model) (candidate, answer, error) {
-	c, err := check(d.Tools.Layout, a, name)
+func (d *drive) attempt(ctx context.Context, a *view.Agent, name libctx.Model) (preamble.Candidate, answer, error) {
+	c, err := preamble.Check(d.Tools.Layout, a, name)
 	if err != nil {
-		return candidate{}, answer{}, err
+		return preamble.Candidate{}, answer{}, err
 	}
 	g, err := d.prepare(a, c)
 	if err != nil {
@@ -88,13 +89,13 @@ func (d *drive) attempt(ctx context.Context, a *view.Agent, name libctx.Model) (
 		return c, answer{}, err
 	}
 	defer stream.Close()
-	d.snapshots(a, c)
+	d.snapshots(a, c.Window)
 	said, err := listen(ctx, stream, d.run)
 	if err == nil {
 		return c, said, nil
 	}
 	// What a failed attempt used is recorded before anything else is tried.
-	if used := account(d.run.ID, c.model.ID, said.usage, err); used != nil {
+	if used := account(d.run.ID, c.Model.ID, said.usage, err); used != nil {
 		if failed := d.run.Commit(func(string) []session.Record { return []session.Record{used} }); failed != nil {
 			return c, answer{}, failed
 		}
@@ -104,20 +105,20 @@ func (d *drive) attempt(ctx context.Context, a *view.Agent, name libctx.Model) (
 
 // prepare makes the request for a candidate: the system message, and as much of
 // the conversation as its window holds.
-func (d *drive) prepare(a *view.Agent, c candidate) (*modelwire.Generate, error) {
+func (d *drive) prepare(a *view.Agent, c preamble.Candidate) (*modelwire.Generate, error) {
 	var tools []modelwire.Tool
 	var declared []libctx.Tool
 	var err error
 	if !d.run.ToolFree {
-		if tools, declared, err = native(d.Tools.Layout, a); err != nil {
+		if tools, declared, err = preamble.Native(d.Tools.Layout, a); err != nil {
 			return nil, err
 		}
 	}
-	system, err := d.around.system(a, c.size, declared, d.loaded(a, c))
+	system, err := d.around.System(a, c.Window, declared, d.loaded(a, c), prompt.InMessages)
 	if err != nil {
 		return nil, err
 	}
-	in := prompt.Input{System: system, Model: c.model.ID, Window: c.size}
+	in := prompt.Input{System: system, Model: c.Model.ID, Window: c.Window}
 	if err := d.conversation(&in); err != nil {
 		return nil, err
 	}
@@ -132,8 +133,8 @@ func (d *drive) prepare(a *view.Agent, c candidate) (*modelwire.Generate, error)
 }
 
 // loaded is the text about the session's loaded tools. No run fails for it.
-func (d *drive) loaded(a *view.Agent, c candidate) string {
-	text, err := d.Tools.LoadedTools(a, d.run.Session, d.run.Loaded(), c.size.ToolChars())
+func (d *drive) loaded(a *view.Agent, c preamble.Candidate) string {
+	text, err := d.Tools.LoadedTools(a, d.run.Session, d.run.Loaded(), c.Window.ToolChars())
 	if err != nil {
 		d.Log.Warn("loaded tools", "session", d.run.Session, "run", d.run.ID, "why", err.Error())
 	}
@@ -175,21 +176,9 @@ func (d *drive) note(f *prompt.Fitted, older bool) error {
 	return d.run.Record(&now)
 }
 
-// snapshots writes them once a run, while the model thinks.
-func (d *drive) snapshots(a *view.Agent, c candidate) {
-	if d.shot || d.run.Scope == "temp" {
-		return
-	}
-	d.shot, d.wrote = true, make(chan struct{})
-	go func() {
-		defer close(d.wrote)
-		d.snapshot(a, d.run, &d.around, c.size)
-	}()
-}
-
 // keep makes an answer durable, with what it used and with the results of the
 // calls that are not carried out: one batch, before anything is done about it.
-func (d *drive) keep(said answer, c candidate) (plan, error) {
+func (d *drive) keep(said answer, c preamble.Candidate) (plan, error) {
 	var p plan
 	err := d.run.Commit(func(entry string) []session.Record {
 		p = read(entry, said.message, d.run.ToolFree)
@@ -199,7 +188,7 @@ func (d *drive) keep(said answer, c candidate) (plan, error) {
 				Run: d.run.ID, Kind: session.KindMessage, Role: session.RoleAssistant, Content: p.content,
 			})
 		}
-		records = append(records, account(d.run.ID, c.model.ID, said.usage, nil))
+		records = append(records, account(d.run.ID, c.Model.ID, said.usage, nil))
 		for _, r := range p.refused {
 			if r.code != "" {
 				records = append(records, &session.Fact{Run: d.run.ID, Frame: &wire.ToolPolicy{
