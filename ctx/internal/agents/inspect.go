@@ -3,14 +3,18 @@ package agents
 import (
 	"context"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
+
+	"cortexfs.org/libctx/inert"
 
 	"cortexfs.org/ctx/internal/caller"
 	"cortexfs.org/ctx/internal/output"
 	"cortexfs.org/ctx/internal/runs"
 	"cortexfs.org/ctx/internal/tools"
 	"cortexfs.org/libctx"
+	"cortexfs.org/libctx/admit"
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/libctx/view"
 )
@@ -22,15 +26,16 @@ func Env(from *caller.Caller, a libctx.Agent) error {
 	if err != nil {
 		return err
 	}
+	env := v.Environ(windowOf(from, v).Env()...)
 	if from.JSON {
 		object := map[string]string{}
-		for _, kv := range v.Environ() {
+		for _, kv := range env {
 			name, value, _ := strings.Cut(kv, "=")
 			object[name] = value
 		}
 		return from.Object(object)
 	}
-	_, err = io.WriteString(from, inertLines(v.Environ()))
+	_, err = io.WriteString(from, inertLines(env))
 	return err
 }
 
@@ -44,8 +49,15 @@ func Tools(from *caller.Caller, a libctx.Agent) error {
 	if err != nil {
 		return err
 	}
+	driven, err := drivenBy(from, v)
+	if err != nil {
+		return err
+	}
 	var rows []output.Row
 	for _, t := range list {
+		if !v.Executable {
+			t.Direct = t.Name == admit.Shell || slices.Contains(driven.Native, t.Name)
+		}
 		state := "allowed"
 		if !t.Allowed {
 			state = string(t.Code)
@@ -64,32 +76,32 @@ func Tools(from *caller.Caller, a libctx.Agent) error {
 
 // Inspection is what `ctx agent inspect --json` prints.
 type Inspection struct {
-	Agent    libctx.Agent   `json:"agent"`
-	Kind     string         `json:"kind"`
-	Entry    string         `json:"entry"`   // host path
-	Control  string         `json:"control"` // host path
-	Home     string         `json:"home"`    // host path
-	Subject  libctx.Subject `json:"subject"`
-	Owner    uint32         `json:"owner"`
-	GID      uint32         `json:"gid"`
-	Groups   []uint32       `json:"groups"`
-	Model    libctx.Model   `json:"model"`
-	Perm     string         `json:"perm"`
-	Approval string         `json:"approval"`
-	Effects  string         `json:"effects"`
-	Network  bool           `json:"network"`
-	Life     string         `json:"life"`
-	Parent   string         `json:"parent"`
-	Path     []string       `json:"path"`
-	Cwd      string         `json:"cwd"`
-	Policy   []string       `json:"policy"`
-	Mounts   []string       `json:"mounts"`
-	Declared []libctx.Tool  `json:"tools"`
-	Admitted []libctx.Tool  `json:"admitted"` // tools some call of which could be allowed
-	Timeout  string         `json:"timeout"`
-	Session  string         `json:"session"` // the current one
-	State    string         `json:"state"`   // of that session
-	PID      int            `json:"pid"`     // 0: no process serves the agent now
+	Agent   libctx.Agent   `json:"agent"`
+	Kind    string         `json:"kind"`
+	Entry   string         `json:"entry"`   // host path
+	Control string         `json:"control"` // host path
+	Home    string         `json:"home"`    // host path
+	Subject libctx.Subject `json:"subject"`
+	Owner   uint32         `json:"owner"`
+	GID     uint32         `json:"gid"`
+	Groups  []uint32       `json:"groups"`
+	Driven
+	Perm     string        `json:"perm"`
+	Approval string        `json:"approval"`
+	Effects  string        `json:"effects"`
+	Network  bool          `json:"network"`
+	Life     string        `json:"life"`
+	Parent   string        `json:"parent"`
+	Path     []string      `json:"path"`
+	Cwd      string        `json:"cwd"`
+	Policy   []string      `json:"policy"`
+	Mounts   []string      `json:"mounts"`
+	Declared []libctx.Tool `json:"tools"`
+	Admitted []libctx.Tool `json:"admitted"` // tools some call of which could be allowed
+	Timeout  string        `json:"timeout"`
+	Session  string        `json:"session"` // the current one
+	State    string        `json:"state"`   // of that session
+	PID      int           `json:"pid"`     // 0: no process serves the agent now
 }
 
 // Inspect prints what an agent is, may do and does, as the runtime sees it. It
@@ -103,12 +115,15 @@ func Inspect(ctx context.Context, from *caller.Caller, a libctx.Agent) error {
 		Agent: a, Kind: "model", Subject: v.Subject,
 		Entry: from.Layout.Agent(a), Control: from.Layout.Control(a), Home: from.Layout.AgentHome(v.Owner.UID, a),
 		Owner: v.Owner.UID, GID: v.Owner.GID, Groups: append([]uint32{}, v.Owner.Groups...),
-		Model: v.Model, Perm: v.Perm.String(), Approval: v.Approval, Effects: v.Effects, Network: v.Network,
+		Perm: v.Perm.String(), Approval: v.Approval, Effects: v.Effects, Network: v.Network,
 		Life: v.Life, Parent: v.Parent, Path: v.Path, Cwd: v.Cwd, Policy: []string{}, Mounts: []string{},
 		Declared: append([]libctx.Tool{}, v.Declared...), Admitted: []libctx.Tool{}, Timeout: v.Timeout.String(),
 	}
 	if v.Executable {
 		i.Kind = "exec"
+	}
+	if i.Driven, err = drivenBy(from, v); err != nil {
+		return err
 	}
 	for _, r := range v.Policy.Rules {
 		i.Policy = append(i.Policy, r.String())
@@ -150,12 +165,13 @@ func (i *Inspection) pairs() []string {
 		"agent", string(i.Agent), "kind", i.Kind, "entry", i.Entry, "control", i.Control, "home", i.Home,
 		"subject", string(i.Subject), "owner", strconv.FormatUint(uint64(i.Owner), 10),
 		"gid", strconv.FormatUint(uint64(i.GID), 10), "groups", strings.Join(groups, " "),
-		"model", string(i.Model), "perm", i.Perm, "approval", i.Approval, "effects", i.Effects,
+		"perm", i.Perm, "approval", i.Approval, "effects", i.Effects,
 		"network", strconv.FormatBool(i.Network), "life", i.Life, "parent", i.Parent,
 		"path", strings.Join(i.Path, ":"), "cwd", i.Cwd, "timeout", i.Timeout,
 		"tools", strings.Join(names(i.Declared), " "), "admitted", strings.Join(names(i.Admitted), " "),
 		"session", i.Session, "state", i.State, "pid", pid,
 	}
+	pairs = append(pairs, i.Driven.pairs()...)
 	for _, r := range i.Policy {
 		pairs = append(pairs, "policy", r)
 	}
@@ -163,4 +179,13 @@ func (i *Inspection) pairs() []string {
 		pairs = append(pairs, "mount", strings.ReplaceAll(m, "\t", " "))
 	}
 	return pairs
+}
+
+// inertLines joins lines, each inert.
+func inertLines(lines []string) string {
+	var b strings.Builder
+	for _, l := range lines {
+		b.WriteString(inert.Line(l) + "\n")
+	}
+	return b.String()
 }

@@ -1,5 +1,5 @@
 // Package agents is what ctx does with an agent's files: make, list, show,
-// change, remove, explain, and read its sessions.
+// change, remove, explain.
 package agents
 
 import (

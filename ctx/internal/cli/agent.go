@@ -28,7 +28,9 @@ func agentCommands() *command {
 		sub: []*command{
 			newCommand(), lsCommand(), psCommand(), showCommand(), getCommand(), setCommand(), rmCommand(),
 			sendCommand(), tshCommand(), resumeCommand(), cancelCommand(), stopCommand(), agentStatusCommand(),
-			historyCommand(), outputCommand(), sessionsCommand(), agentEnvCommand(), agentToolsCommand(), inspectCommand(),
+			steerCommand(), followUpCommand(), finishCommand(),
+			historyCommand(), outputCommand(), sessionsCommand(), usageCommand(),
+			promptCommand(), agentEnvCommand(), agentToolsCommand(), inspectCommand(),
 		},
 	}
 }
@@ -152,42 +154,4 @@ func inspectCommand() *command {
 			return agents.Inspect(ctx, from, a)
 		}),
 	}
-}
-
-func sessionsCommand() *command {
-	return &command{
-		name: "sessions", args: "AGENT", fixed: 1, short: "list the sessions of an agent, newest first",
-		examples: []string{"ctx agent sessions counter"},
-		run: onAgent(func(_ context.Context, from *caller.Caller, a libctx.Agent, _ *input) error {
-			return agents.Sessions(from, a)
-		}),
-	}
-}
-
-func historyCommand() *command {
-	return &command{
-		name: "history", args: "AGENT", fixed: 1, short: "print the conversation of a session",
-		long: "Reads the session's files; no process is started. Damage is reported with its\n" +
-			"line, what follows it is still shown, and the command fails at the end.",
-		examples: []string{"ctx agent history counter", "ctx agent history --session review --raw counter | jq ."},
-		flags:    []ucli.Flag{sessionFlag(), &ucli.BoolFlag{Name: "raw", Usage: "the lines of the ledger"}},
-		run: onAgent(func(_ context.Context, from *caller.Caller, a libctx.Agent, in *input) error {
-			return agents.History(from, a, in.String("session"), in.Bool("raw"))
-		}),
-	}
-}
-
-func outputCommand() *command {
-	return &command{
-		name: "output", args: "AGENT", fixed: 1, short: "print the latest text an agent said",
-		examples: []string{"ctx agent output counter", "ctx agent output --session review counter > review.txt"},
-		flags:    []ucli.Flag{sessionFlag()},
-		run: onAgent(func(_ context.Context, from *caller.Caller, a libctx.Agent, in *input) error {
-			return agents.Output(from, a, in.String("session"))
-		}),
-	}
-}
-
-func sessionFlag() ucli.Flag {
-	return &ucli.StringFlag{Name: "session", Usage: "the session `S` (else the current one, else default)"}
 }

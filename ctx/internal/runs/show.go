@@ -8,6 +8,7 @@ import (
 	"cortexfs.org/ctx/internal/output"
 	"cortexfs.org/ctx/internal/render"
 	"cortexfs.org/libctx"
+	"cortexfs.org/libctx/inert"
 	"cortexfs.org/libctx/wire"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -15,9 +16,10 @@ import (
 // show prints the frames of runs for people: text as it comes, one line for each
 // tool call beside it.
 type show struct {
-	out   *output.Printer
-	speak speech
-	calls map[libctx.Call]call
+	out     *output.Printer
+	speak   speech
+	thought thought
+	calls   map[libctx.Call]call
 
 	refusal string // why the latest call with a result was refused, "" if it was not
 }
@@ -38,12 +40,18 @@ func newShow(p *output.Printer) *show {
 
 // frame shows one frame. Frames that say nothing to people are passed over.
 func (s *show) frame(f wire.Frame) {
+	if _, more := f.(*wire.Delta); !more {
+		s.thought.end(s.detail)
+	}
 	switch f := f.(type) {
 	case *wire.Queued:
 		s.note(fmt.Sprintf("queued: %d before this one", f.Position))
 	case *wire.Delta:
 		if f.Type == "delta" {
+			s.thought.end(s.detail)
 			s.speak.piece(f.Text)
+		} else if s.out.Verbose {
+			s.thought.piece(f.Text, s.detail)
 		}
 	case *wire.Message:
 		if s.speak.message(text(f.Content), f.Truncated, f.Bytes) {
@@ -61,9 +69,18 @@ func (s *show) frame(f wire.Frame) {
 	case *wire.ToolResult:
 		s.result(f)
 	case *wire.Usage:
-		if s.out.Verbose {
-			s.note(fmt.Sprintf("tokens: %d in, %d out", f.InputTokens, f.OutputTokens))
-		}
+		s.detail(fmt.Sprintf("tokens: %d input, %d cache read, %d cache write, %d output",
+			f.InputTokens, f.CachedTokens, f.CacheWriteTokens, f.OutputTokens))
+	case *wire.UsageUncertain:
+		s.detail("tokens: unknown: " + f.Reason)
+	case *wire.Lifecycle:
+		s.detail("model: " + f.State)
+	case *wire.CandidateError:
+		s.note(render.Passed(f))
+	case *wire.Context:
+		s.note(render.Context(f))
+	case *wire.Delivered:
+		s.note("told: " + render.Clip(inert.Line(f.Text), 200))
 	case *wire.Error:
 		if f.Recoverable {
 			s.note("agent: " + f.Message)
@@ -116,6 +133,13 @@ func (c call) line() string {
 // line is ended first.
 func (s *show) note(line string) {
 	if !s.out.Quiet {
+		s.warn(line)
+	}
+}
+
+// detail is a note for --verbose.
+func (s *show) detail(line string) {
+	if s.out.Verbose {
 		s.warn(line)
 	}
 }

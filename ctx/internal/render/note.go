@@ -1,0 +1,58 @@
+package render
+
+import (
+	"fmt"
+	"strings"
+
+	"cortexfs.org/libctx/wire"
+)
+
+// Passed says that a model was passed over, and why.
+func Passed(f *wire.CandidateError) string {
+	return fmt.Sprintf("model %s was passed over: %s (%s)", f.Model, f.Message, f.Code)
+}
+
+// Context says what of a conversation a model is not shown.
+func Context(f *wire.Context) string {
+	var what []string
+	switch {
+	case f.Older && f.Dropped == 0:
+		what = append(what, "is not shown the beginning of the conversation")
+	case f.Older:
+		what = append(what, fmt.Sprintf("is not shown %s and all that came before", messages(f.Dropped)))
+	case f.Dropped > 0:
+		what = append(what, "is not shown the oldest "+messages(f.Dropped))
+	}
+	if f.Clipped > 0 {
+		what = append(what, "sees "+messages(f.Clipped)+" shortened")
+	}
+	if len(what) == 0 {
+		return "the model is shown the whole conversation"
+	}
+	return "for want of room the model " + strings.Join(what, ", and ")
+}
+
+func messages(n int) string {
+	if n == 1 {
+		return "1 message"
+	}
+	return fmt.Sprintf("%d messages", n)
+}
+
+// Head is the first lines of a text, each at most columns wide, and a line that
+// says what is missing; more tells how to see it.
+func Head(text string, lines, columns int, more string) string {
+	size := Size(int64(len(text)))
+	all := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	cut := len(all) > lines
+	shown := all[:min(lines, len(all))]
+	for i, line := range shown {
+		short := Clip(line, columns)
+		cut = cut || short != line
+		shown[i] = short
+	}
+	if !cut {
+		return text
+	}
+	return strings.Join(shown, "\n") + fmt.Sprintf("\n[%s in %d lines; %s]", size, len(all), more)
+}

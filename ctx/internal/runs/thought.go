@@ -1,0 +1,33 @@
+package runs
+
+import "strings"
+
+// thought makes lines of the pieces in which a model's reasoning comes.
+type thought struct{ line strings.Builder }
+
+// maxThought is where a line without an end is broken, in bytes.
+const maxThought = 2 << 10
+
+// piece adds a piece and says the lines that are complete.
+func (t *thought) piece(text string, say func(string)) {
+	for {
+		line, rest, whole := strings.Cut(text, "\n")
+		t.line.WriteString(line)
+		if !whole && t.line.Len() < maxThought {
+			return
+		}
+		t.end(say)
+		text = rest
+		if text == "" {
+			return
+		}
+	}
+}
+
+// end says what is left.
+func (t *thought) end(say func(string)) {
+	if strings.TrimSpace(t.line.String()) != "" {
+		say("reasoning: " + t.line.String())
+	}
+	t.line.Reset()
+}
