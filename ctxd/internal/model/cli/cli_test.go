@@ -390,7 +390,11 @@ func TestOwnSocket(t *testing.T) {
 	root := filepath.Join(dir, "tree")
 	runtime := filepath.Join(dir, "run")
 	must(t, os.Mkdir(runtime, 0o700))
-	must(t, os.Mkdir(root, 0o700))
+	if _, stderr, code := outcome(t, program(t, "serve", "--root", root), ""); code != 1 || !strings.Contains(stderr, "is not a tree") {
+		t.Errorf("without a tree: exit %d, %s", code, stderr)
+	}
+	must(t, os.MkdirAll(filepath.Join(root, "agent"), 0o700))
+	must(t, os.WriteFile(filepath.Join(root, "status"), nil, 0o600))
 	layout := paths.New(paths.Env{RuntimeDir: runtime, UID: os.Geteuid()}, root)
 	t.Cleanup(func() { os.RemoveAll(layout.Runtime) })
 	serve := func() *exec.Cmd {

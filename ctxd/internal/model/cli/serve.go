@@ -55,6 +55,9 @@ func listen(l paths.Layout, passed *os.File) (*unixsock.Listener, error) {
 	if passed != nil {
 		return unixsock.Inherit(passed)
 	}
+	if !paths.IsTree(l.Root) {
+		return nil, errdefs.New(errdefs.NotFound, "%s is not a tree", l.Root).WithHint("ctx init makes one")
+	}
 	if err := rundir.Ensure(l); err != nil {
 		return nil, err
 	}
