@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"cortexfs.org/tests/internal/checker"
 	"cortexfs.org/tests/internal/world"
 )
 
@@ -17,9 +18,20 @@ func modelled(t *testing.T, model string, tools ...string) *world.World {
 	return manned(world.New(t), model, tools...)
 }
 
-// manned makes the agent m and sees to it that somebody holds its socket.
+// manned makes the agent m and sees to it that somebody holds its socket, and in
+// the end looks whether its sessions can be true.
 func manned(w *world.World, model string, tools ...string) *world.World {
 	w.T.Helper()
+	w.T.Cleanup(func() {
+		report, err := checker.Check(checker.Options{Dirs: []string{w.Root + "/home"}, Open: true})
+		if err != nil {
+			w.T.Error(err)
+			return
+		}
+		for _, p := range report.Problems {
+			w.T.Error(p)
+		}
+	})
 	w.MustCtx(modelArgs(model, tools...)...)
 	w.MustCtx("agent", "tsh", "m", "help")
 	return w
