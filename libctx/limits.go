@@ -18,6 +18,8 @@ const (
 	MaxOutboxBytes  = 4 << 20  // bytes waiting for one client before it lags
 	MaxOutboxFrames = 4096     // frames waiting for one client before it lags
 	MaxQueuedSends  = 64       // sends waiting for a busy session
+	MaxRunInputs    = 64       // steer, follow_up and finish inputs that wait in one run
+	MaxRunInput     = 64 << 20 // bytes of them
 	MaxSessionTsh   = 4        // tsh operations of one session at a time
 	MaxQueuedTsh    = 64       // tsh operations of one session waiting for a slot
 )
@@ -123,6 +125,9 @@ const (
 	SandboxRootBytes = 16 << 20         // bytes of memory behind /, which ends read-only
 	SandboxStart     = 30 * time.Second // from the start of bwrap until the payload runs
 	MaxSandboxPipe   = 64 << 10         // bytes read of what bwrap and the entry step say
+	// MaxSandboxRequest is more than the kernel lets a program be given by default.
+	MaxSandboxRequest = 4 << 20          // bytes of the arguments and environment of one payload
+	SandboxSpare      = 30 * time.Second // that a prepared sandbox waits for its call
 )
 
 // Views of agents.
@@ -177,11 +182,13 @@ const (
 	MaxEventStream   = 256 << 20        // bytes of one answer: MaxModelEvents events and what is around the text in them
 	MaxIdleProviders = 32               // unused connections that are kept open, of all providers
 	MaxProxies       = 16               // proxies connections are kept open through
+	MaxDetectBody    = 1 << 20          // bytes read of what a server that detect asks says
 	ProviderConnect  = 30 * time.Second // until name, connection and TLS are there
 	ProviderHeaders  = 10 * time.Minute // from then until the headers of the answer are in: a local server loads its model meanwhile
 	ProviderSilence  = 5 * time.Minute  // without one byte of the answer; servers that think long send comments
 	ProviderError    = 10 * time.Second // for the text of an answer that refuses
 	ProviderRequest  = 2 * time.Hour    // for all of one request, comments or not
+	DetectTimeout    = 3 * time.Second  // for the answers of all servers that detect asks
 	ProviderIdle     = 90 * time.Second // that an unused connection is kept open
 	ProviderDrain    = time.Second      // for the rest of an answer after its last event, so that its connection can be used again
 )

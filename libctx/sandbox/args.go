@@ -3,7 +3,6 @@ package sandbox
 import (
 	"slices"
 	"strconv"
-	"strings"
 
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/mount"
@@ -39,8 +38,7 @@ type FDs struct {
 	Status  int    // bwrap writes its status records here
 	Block   int    // bwrap waits until a byte can be read here
 	Seccomp int    // holds the system call filter (package seccomp)
-	Token   int    // the entry step reads its permission to go on here
-	Report  int    // the entry step tells here how far it came
+	Channel int    // the entry step gets its request here, and answers
 	Files   []File // contents of small files
 }
 
@@ -55,9 +53,9 @@ func Args(s Spec, h Host, fd FDs) []string {
 	return append(append(Options(s, h, fd), "--"), Command(s, fd)...)
 }
 
-// Options are bwrap's options. They hold the environment of the payload, so
-// they are handed over by descriptor (--args) and never as a command line,
-// which everybody on the machine can read.
+// Options are bwrap's options. They hold host paths, so they are handed over by
+// descriptor (--args) and never as a command line, which everybody on the
+// machine can read. Nothing that Request holds is in them.
 func Options(s Spec, h Host, fd FDs) []string {
 	var a args
 	// The user namespace always, even for root: it is what takes capabilities
@@ -71,10 +69,6 @@ func Options(s Spec, h Host, fd FDs) []string {
 	a.fd("--block-fd", fd.Block)
 	a.fd("--seccomp", fd.Seccomp)
 	a.add("--clearenv")
-	for _, kv := range s.Env {
-		k, v, _ := strings.Cut(kv, "=")
-		a.add("--setenv", k, v)
-	}
 	a.system(h, fd.Files)
 	a.memory(s.Identity.UID == 0)
 	a.tree(s)
@@ -87,27 +81,9 @@ func Options(s Spec, h Host, fd FDs) []string {
 	return a
 }
 
-// Command is what bwrap executes: the entry step with the payload behind it.
+// Command is what bwrap executes: the entry step.
 func Command(s Spec, fd FDs) []string {
-	w := s.Workspace
-	e := Entry{
-		Token: fd.Token, Report: fd.Report,
-		Limits: s.Limits.withDefaults(),
-		Cwd:    s.Cwd, Argv: s.Argv,
-	}
-	if e.Cwd == "" {
-		e.Cwd = "/"
-	}
-	if w.Dir != "" {
-		if s.Cwd == "" {
-			e.Cwd = paths.InWorkspace
-		}
-		e.Expect = append(e.Expect, Expect{paths.InWorkspace, w.Dev, w.Ino})
-	}
-	for _, b := range readOnly(s) {
-		e.Expect = append(e.Expect, Expect{b.Target, b.Dev, b.Ino})
-	}
-	e.Expect = append(e.Expect, s.Expect...)
+	e := Entry{Channel: fd.Channel, Limits: s.Limits.withDefaults()}
 	return append([]string{InTools, "entry"}, e.Args()...)
 }
 

@@ -3,6 +3,7 @@ package sandbox
 import (
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,7 +14,6 @@ import (
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/libctx/mount"
 	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -26,7 +26,7 @@ func merged() Host {
 }
 
 func descriptors() FDs {
-	return FDs{Status: 3, Block: 4, Token: 5, Report: 6, Seccomp: 7, Files: []File{{8, "/etc/passwd"}, {9, "/etc/ld.so.cache"}}}
+	return FDs{Status: 3, Block: 4, Channel: 5, Seccomp: 7, Files: []File{{8, "/etc/passwd"}, {9, "/etc/ld.so.cache"}}}
 }
 
 func TestArgsGolden(t *testing.T) {
@@ -48,7 +48,7 @@ func TestArgsGolden(t *testing.T) {
 			{Source: "/srv/cache", Target: "/opt/cache"},
 			{Source: "/srv/other", Target: "/srv/data", ReadOnly: true},
 		},
-		Expect: []Expect{{"/home/agent", 2049, 90}},
+		Expect: []Expect{{Path: "/home/agent", Dev: 2049, Ino: 90}},
 		Env:    []string{"HOME=/home/agent", "X=a=b c"},
 		Argv:   []string{"/ctx/tool/shell.exec", "--", "make all"},
 	}
@@ -72,6 +72,7 @@ func TestArgsGolden(t *testing.T) {
 				b.WriteString(a)
 			}
 			b.WriteByte('\n')
+			fmt.Fprintf(&b, "%+v\n", RequestOf(c.s))
 			golden := filepath.Join("testdata", name+".args")
 			if *update {
 				if err := os.WriteFile(golden, []byte(b.String()), 0o644); err != nil {
@@ -132,81 +133,24 @@ func TestReserved(t *testing.T) {
 	}
 }
 
-func entries() *rapid.Generator[Entry] {
-	return rapid.Custom(func(t *rapid.T) Entry {
-		path := rapid.Custom(func(t *rapid.T) string { return "/" + rapid.String().Draw(t, "path") })
-		e := Entry{
-			Token: rapid.IntRange(3, 50).Draw(t, "token"), Report: rapid.IntRange(51, 99).Draw(t, "report"),
-			Limits: Limits{rapid.Uint64().Draw(t, "p"), rapid.Uint64().Draw(t, "o"), rapid.Uint64().Draw(t, "f")},
-			Cwd:    path.Draw(t, "cwd"),
-			Argv:   append([]string{path.Draw(t, "argv0")}, rapid.SliceOf(rapid.String()).Draw(t, "argv")...),
-		}
-		for range rapid.IntRange(0, 4).Draw(t, "n") {
-			e.Expect = append(e.Expect, Expect{path.Draw(t, "at"), rapid.Uint64().Draw(t, "dev"), rapid.Uint64().Draw(t, "ino")})
-		}
-		return e
-	})
-}
-
-func TestEntryRoundTrip(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		want := entries().Draw(t, "entry")
-		got, err := ParseEntry(want.Args())
-		if err != nil || !cmp.Equal(got, want) {
-			t.Fatalf("%v\n%s", err, cmp.Diff(want, got))
-		}
-	})
-}
-
-func TestEntryRefuses(t *testing.T) {
-	good := Entry{Token: 5, Report: 6, Cwd: "/", Argv: []string{"/bin/true"}, Expect: []Expect{{"/workspace", 1, 2}}}.Args()
-	for n := range good {
-		if _, err := ParseEntry(good[:n]); !errdefs.Is(err, errdefs.Invalid) {
-			t.Errorf("first %d words: %v", n, err)
-		}
-		without := slices.Concat(good[:n], good[n+1:])
-		if e, err := ParseEntry(without); err == nil && len(e.Expect) > 0 {
-			t.Errorf("without word %d: accepted", n)
-		}
-	}
-	for at, word := range map[int]string{
-		0: "--token=2", 1: "--report=5", 2: "--processes=-1", 3: "--open-files=01", 4: "--file-bytes=", 5: "--cwd=x",
-		6: "--expect=1:2:x", 8: "true",
-	} {
-		bad := slices.Clone(good)
-		bad[at] = word
-		if _, err := ParseEntry(bad); !errdefs.Is(err, errdefs.Invalid) {
-			t.Errorf("%s: %v", word, err)
-		}
-	}
-}
-
-func FuzzParseEntry(f *testing.F) {
-	f.Add(strings.Join(Entry{Token: 5, Report: 6, Cwd: "/", Argv: []string{"/bin/true", "x"}, Expect: []Expect{{"/workspace", 1, 2}}}.Args(), "\x00"))
-	f.Add("--token=5\x00--report=6\x00--")
-	f.Add("")
-	f.Fuzz(func(t *testing.T, text string) {
-		words := strings.Split(text, "\x00")
-		if e, err := ParseEntry(words); err == nil && !slices.Equal(e.Args(), words) {
-			t.Errorf("%q parsed as %+v", words, e)
-		}
-	})
-}
-
 func TestReport(t *testing.T) {
-	if err := ParseReport(Handover); err != nil {
-		t.Error(err)
+	for _, text := range []string{Handover, Ready + Handover} {
+		if err := ParseReport(text); err != nil {
+			t.Error(err)
+		}
 	}
-	if err := ParseReport(""); !errdefs.Is(err, errdefs.Unavailable) {
-		t.Error(err)
+	for _, text := range []string{"", Ready} {
+		if err := ParseReport(text); !errdefs.Is(err, errdefs.Unavailable) {
+			t.Errorf("%q: %v", text, err)
+		}
 	}
-	for _, text := range []string{"go", "what", "go\nwhat\n", "\n"} {
+	for _, text := range []string{"go", "what", "go\nwhat\n", "\n", "go\nready\n", "ready\nready\ngo\n"} {
 		if err := ParseReport(text); !errdefs.Is(err, errdefs.Internal) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
 	why := errdefs.New(errdefs.Denied, "/workspace: no\nway: %w", errors.New("x"))
-	for _, before := range []string{"", Handover} {
+	for _, before := range []string{"", Handover, Ready, Ready + Handover} {
 		err := ParseReport(before + Refusal(why))
 		if !errdefs.Is(err, errdefs.Denied) || err.Error() != "/workspace: no way: x" {
 			t.Errorf("%v", err)

@@ -1,6 +1,7 @@
 // Package sandbox is the sandbox recipe as data: what a program may see and
-// use (Spec), turned into bubblewrap's arguments (Args) and the command line of
-// the first step inside (Entry). Nothing here touches the system, so that every argument can be compared with a golden
+// use (Spec), turned into bubblewrap's arguments (Args), the command line of the
+// first step inside (Entry) and what that step is asked for (Request). Nothing
+// here touches the system, so that every argument can be compared with a golden
 // file; docs/reference/sandbox.md describes the result.
 package sandbox
 
@@ -48,11 +49,12 @@ type Spec struct {
 	Control   string      // host path of the run's control socket; "" shows none
 	Network   bool        // share the host's network
 	Expect    []Expect    // objects the entry step must find, besides those of Workspace
+	Limits    Limits
 
-	Env    []string // complete environment, KEY=VALUE
-	Cwd    string   // inside path the payload starts in; "" is /workspace
-	Argv   []string // payload as seen inside, Argv[0] an absolute path
-	Limits Limits
+	// What a request carries. Everything above but Kind is fixed by the launch.
+	Env  []string // complete environment, KEY=VALUE
+	Cwd  string   // inside path the payload starts in; "" is /workspace
+	Argv []string // payload as seen inside, Argv[0] an absolute path
 }
 
 // Workspace is a directory of the human, shown writable at /workspace.
@@ -78,6 +80,10 @@ type Link struct{ Target, At string }
 type Expect struct {
 	Path     string
 	Dev, Ino uint64
+	// ReadOnly is whether the mount it is on must be. A mount vanishes when
+	// another object is renamed over its place on the host, and with it the
+	// protection, even if the same object comes back there.
+	ReadOnly bool
 }
 
 // Limits bound what one sandbox uses. Zero members mean the values of

@@ -21,9 +21,8 @@ func TestExitOnlyInMain(t *testing.T) {
 // environment are packages that read the environment without being a config
 // package or a main.
 var environment = map[string]string{
-	"libctx/fault":       "only with the build tag faults: what fails is a test's to say, in programs that know nothing of it",
-	"libctx/sdk":         "stands in for the main of an agent's author",
-	"tsh/internal/entry": "hands the environment it was given on to the payload",
+	"libctx/fault": "only with the build tag faults: what fails is a test's to say, in programs that know nothing of it",
+	"libctx/sdk":   "stands in for the main of an agent's author",
 }
 
 func TestEnvironmentOnlyInConfig(t *testing.T) {

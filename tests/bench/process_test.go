@@ -143,8 +143,20 @@ func (s *suite) tools() {
 	c := s.dial()
 	defer c.Close()
 	all := s.repeat(5, 150, func() { c.ask(s, s.tsh("tools"), "done") }, r.tool, s.trivial)
-	s.times("tsh, one connection, warm", all[0], all[1], "bwrap, the same recipe and tool")
+	s.times("tsh, its sandbox prepared", all[0], all[1], "bwrap, the same recipe and tool")
 	s.times("the same", all[0], all[2], "bwrap … true")
+	// Calls in turns in two workspaces: none finds a sandbox that is like its own.
+	other := s.w.Workspace + "-other"
+	s.must(os.CopyFS(other, os.DirFS(s.w.Workspace)))
+	read := func(workspace string) func() {
+		return func() {
+			c.ask(s, s.request("tsh", "tools", map[string]any{"args": []string{"fs.read", "README.md"}, "workspace": workspace}), "done")
+		}
+	}
+	all = s.repeat(5, 75, read(s.w.Workspace), read(other), r.tool, s.trivial)
+	launched := append(all[0], all[1]...)
+	s.times("tsh, its sandbox launched", launched, all[2], "bwrap, the same recipe and tool")
+	s.times("the same", launched, all[3], "bwrap … true")
 	with := strings.Repeat(`call fs.read {"path":"README.md"}`+"\n--\n", libctx.MaxAgentCalls) + "say done"
 	all = s.repeat(2, 20, func() {
 		c.ask(s, s.send("turns", with), "done")

@@ -97,7 +97,12 @@ func (r *recipe) run(stdin string, argv ...string) {
 			fd.Files = append(fd.Files, sandbox.File{FD: give(f), Path: path})
 		}
 	}
-	cmd.Args = append(append(append(cmd.Args, plain(sandbox.Options(r.spec, r.host, fd))...), "--chdir", "/workspace", "--"), argv...)
+	cmd.Args = append(cmd.Args, plain(sandbox.Options(r.spec, r.host, fd))...)
+	for _, kv := range r.spec.Env {
+		k, v, _ := strings.Cut(kv, "=")
+		cmd.Args = append(cmd.Args, "--setenv", k, v)
+	}
+	cmd.Args = append(append(cmd.Args, "--chdir", "/workspace", "--"), argv...)
 	cmd.Env, cmd.Dir = []string{}, "/"
 	cmd.Stdin = strings.NewReader(stdin)
 	var out bytes.Buffer

@@ -26,5 +26,8 @@ func (w *worker) Drive(ctx context.Context, r *run.Run) error {
 	case a.Executable:
 		return w.Host.Drive(ctx, r)
 	}
+	if !r.ToolFree {
+		w.Tools.Foresee(a, r.Places.Workspace) // while the model thinks
+	}
 	return w.engine.Drive(ctx, r)
 }

@@ -13,6 +13,7 @@ import (
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/libctx/procid"
 	"github.com/go-json-experiment/json/jsontext"
+	"golang.org/x/sys/unix"
 )
 
 // box is one sandbox's processes: bwrap, which we started, and the inner init,
@@ -103,8 +104,32 @@ func (b *box) abandon() {
 		b.init.Signal(syscall.SIGKILL)
 	}
 	syscall.Kill(-b.proc.Pid, syscall.SIGKILL)
+	if b.init == nil {
+		b.reapGroup()
+	}
 	b.await()
 	<-b.over
+}
+
+// reapGroup collects what bwrap leaves to us if we are the reaper of orphans
+// here. Before its gate everything is in its group, whose number is taken as long
+// as bwrap is not collected itself.
+func (b *box) reapGroup() {
+	group := b.proc.Pid
+	for err := unix.EINTR; err == unix.EINTR; {
+		err, _ = unix.Waitid(unix.P_PID, group, nil, unix.WEXITED|unix.WNOWAIT, nil).(syscall.Errno)
+	}
+	children, _ := procid.Children(os.Getpid())
+	for _, pid := range children {
+		if of, err := unix.Getpgid(pid); pid == group || err != nil || of != group {
+			continue
+		}
+		if h, err := procid.Open(pid); err == nil {
+			h.Wait(context.Background())
+			h.Reap()
+			h.Close()
+		}
+	}
 }
 
 // kill ends everything at once. Only after find.
@@ -112,7 +137,7 @@ func (b *box) kill() { b.init.Signal(syscall.SIGKILL) }
 
 // stop asks the payload to end, and ends everything if that takes too long.
 func (b *box) stop() {
-	if b.ask() {
+	if b.term() {
 		grace := time.NewTimer(libctx.TermGrace)
 		defer grace.Stop()
 		select {
@@ -124,9 +149,9 @@ func (b *box) stop() {
 	b.kill()
 }
 
-// ask sends SIGTERM to the payload: the second process of the namespace, and
+// term sends SIGTERM to the payload: the second process of the namespace, and
 // a child of the first, which itself ignores the signal.
-func (b *box) ask() bool {
+func (b *box) term() bool {
 	children, err := procid.Children(b.id.PID)
 	if err != nil || len(children) == 0 {
 		return false

@@ -335,6 +335,9 @@ func child(args []string) int {
 		Workspace: sandbox.Workspace{Dir: args[2], Dev: uint64(st.Dev), Ino: st.Ino},
 		Argv:      []string{"/bin/sh", "-c", "trap '' TERM HUP INT; echo up >mark; while :; do sleep 1000; done"},
 	}
+	if when == "spare" {
+		return childWithSpare(l, s)
+	}
 	_, err = l.Run(context.Background(), s, Stdio{Started: func(first procid.ID) error {
 		fmt.Printf("%d %d\n", first.PID, first.Start)
 		if when == "gate" {
@@ -412,11 +415,11 @@ func TestSweep(t *testing.T) {
 	options := "--unshare-user\x00--unshare-pid\x00--block-fd\x004\x00--json-status-fd\x005\x00--ro-bind\x00/\x00/\x00"
 	p := &launch{}
 	defer p.close()
-	if _, err := p.memory("args", []byte(options)); err != nil {
+	if err := p.memory("args", []byte(options)); err != nil {
 		t.Fatal(err)
 	}
 	var gate *os.File
-	if _, err := p.pipe(&gate, false); err != nil {
+	if err := p.pipe(&gate, false); err != nil {
 		t.Fatal(err)
 	}
 	defer gate.Close()
@@ -482,6 +485,7 @@ func TestReaper(t *testing.T) {
 	if code := own.ProcessState.ExitCode(); code != 5 {
 		t.Errorf("exit %d", code)
 	}
+	w.l.Close() // and with it what is prepared for a next call
 	if left, err := procid.Children(os.Getpid()); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v %v", left, err)
 	}

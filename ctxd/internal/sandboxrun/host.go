@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"cortexfs.org/libctx/sandbox"
+	"golang.org/x/sys/unix"
 )
 
 // probeHost looks at what the recipe takes from the machine.
@@ -43,15 +44,15 @@ const maxCopied = 1 << 20
 
 // openCopied opens a file of /etc for copying. It is nil if there is none, or
 // none that everybody may read: the launcher may be root, the payload is not.
-func openCopied(path string) *os.File {
-	f, err := os.Open(path)
+func openCopied(path string) (*os.File, unix.Stat_t) {
+	var st unix.Stat_t
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if err != nil {
-		return nil
+		return nil, st
 	}
-	st, err := f.Stat()
-	if err != nil || !st.Mode().IsRegular() || st.Mode().Perm()&0o004 == 0 || st.Size() > maxCopied {
-		f.Close()
-		return nil
+	if err := unix.Fstat(fd, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG || st.Mode&0o004 == 0 || st.Size > maxCopied {
+		unix.Close(fd)
+		return nil, st
 	}
-	return f
+	return os.NewFile(uintptr(fd), path), st
 }

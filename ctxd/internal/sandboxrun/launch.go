@@ -1,187 +1,176 @@
 package sandboxrun
 
 import (
-	"errors"
+	"context"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 
 	"cortexfs.org/libctx/errdefs"
-	"cortexfs.org/libctx/sandbox"
+	"cortexfs.org/libctx/fault"
 	"golang.org/x/sys/unix"
 )
 
-// launch holds the descriptors of one launch. Everything is close-on-exec; what
-// bwrap gets is duplicated for it by number.
+// launch is a sandbox up to its entry step: its processes, and our ends of what
+// bwrap was given. Everything is close-on-exec; what bwrap gets is duplicated
+// for it by number.
 type launch struct {
-	inside []*os.File // bwrap's descriptors, by their number there
+	box
+	inside []*os.File // bwrap's descriptors, by their number there, until it has them
 
-	stdin          *os.File // our ends: nil if the payload reads /dev/null
-	stdout, stderr *os.File
-	status         *os.File // bwrap's records
-	gate           *os.File // bwrap goes on when this is written, or closed
-	token          *os.File // the entry step goes on only when this is written
-	report         *os.File // the entry step's report
-
-	argv []string
+	words   *os.File // what bwrap says
+	status  *os.File // its records
+	gate    *os.File // it goes on when this is written, or closed
+	channel *os.File // the entry step gets its request here, and answers
 }
 
-// prepare makes the descriptors and the command line of a launch. The caller
-// closes the launch.
-func (l *Launcher) prepare(s sandbox.Spec, stdin bool) (*launch, error) {
-	p := &launch{}
-	if err := p.fill(l, s, stdin); err != nil {
-		p.close()
+// launch starts a sandbox and returns it once its first process is known; the
+// entry step in there waits for its request then, or soon will. On an error
+// nothing of it is left. The caller serves or ends the launch, and closes it.
+func (l *Launcher) launch(ctx context.Context, p *plan) (*launch, error) {
+	n := &launch{}
+	argv, err := n.descriptors(p, l.filter)
+	if err == nil {
+		n.proc, err = l.start(p.spec.Identity, argv, n.inside)
+	}
+	if err != nil {
+		n.close()
 		return nil, err
 	}
-	return p, nil
+	fault.Point("sandbox.started")
+	n.handedOver()
+	err = untilDone(ctx, n.status, func() error { return n.find(n.status) })
+	if err == nil && ctx.Err() == nil {
+		fault.Point("sandbox.gate")
+		n.await()
+		n.gate.Write([]byte{1}) // if bwrap is gone, its words and the channel's end tell
+		return n, nil
+	}
+	n.abandon()
+	if ctx.Err() != nil {
+		err = interrupted(ctx)
+	} else {
+		err = n.explain(err)
+	}
+	n.close()
+	return nil, err
 }
 
-func (p *launch) fill(l *Launcher, s sandbox.Spec, stdin bool) error {
-	if err := p.streams(stdin); err != nil {
-		return err
+// descriptors makes the descriptors and the command line of a launch.
+func (n *launch) descriptors(p *plan, filter []byte) (argv []string, err error) {
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return nil, errdefs.New(errdefs.KindOf(err), "sandbox: %w", err)
 	}
-	var fd sandbox.FDs
+	// The first process of the sandbox keeps these three, and its payload can
+	// open them through /proc. So they are not the payload's own, which come
+	// with the request, and they are no terminal, which would come back as
+	// /dev/console.
+	n.give(null)
+	n.give(null)
 	for _, end := range []struct {
 		ours   **os.File
-		number *int
 		writes bool // whether bwrap's end is the writing one
-	}{
-		{&p.status, &fd.Status, true}, {&p.gate, &fd.Block, false},
-		{&p.token, &fd.Token, false}, {&p.report, &fd.Report, true},
-	} {
-		var err error
-		if *end.number, err = p.pipe(end.ours, end.writes); err != nil {
-			return err
+	}{{&n.words, true}, {&n.status, true}, {&n.gate, false}} {
+		if err := n.pipe(end.ours, end.writes); err != nil {
+			return nil, err
 		}
 	}
-	var err error
-	if fd.Seccomp, err = p.memory("filter", l.filter); err != nil {
-		return err
+	if err := n.socket(&n.channel); err != nil {
+		return nil, err
 	}
-	if fd.Files, err = p.files(s); err != nil {
-		return err
+	if err := n.memory("filter", filter); err != nil {
+		return nil, err
 	}
-	options := sandbox.Options(s, l.host, fd)
-	for _, o := range options {
-		// One NUL would end an option and begin another of somebody's choice.
-		if strings.IndexByte(o, 0) >= 0 {
-			return errdefs.New(errdefs.Invalid, "sandbox: %.80q holds a NUL", o)
+	for _, text := range p.made {
+		if err := n.memory("file", []byte(text)); err != nil {
+			return nil, err
 		}
 	}
-	args, err := p.memory("args", []byte(strings.Join(options, "\x00")+"\x00"))
+	for _, f := range p.copied {
+		n.give(f)
+	}
+	p.copied = nil // ours to close now
+	args := len(n.inside)
+	if err := n.memory("args", []byte(strings.Join(p.options, "\x00")+"\x00")); err != nil {
+		return nil, err
+	}
+	return append([]string{"bwrap", "--args", strconv.Itoa(args), "--"}, p.command...), nil
+}
+
+// give hands a file to bwrap, under the next number.
+func (n *launch) give(f *os.File) { n.inside = append(n.inside, f) }
+
+// pipe makes a pipe, gives one end to bwrap and keeps the other.
+func (n *launch) pipe(ours **os.File, writes bool) error {
+	r, w, err := os.Pipe()
 	if err != nil {
-		return err
+		return errdefs.New(errdefs.KindOf(err), "sandbox: pipe: %w", err)
 	}
-	p.argv = append([]string{"bwrap", "--args", strconv.Itoa(args), "--"}, sandbox.Command(s, fd)...)
+	if writes {
+		r, w = w, r
+	}
+	n.give(r)
+	*ours = w
 	return nil
 }
 
-// streams makes the standard streams: pipes or /dev/null. A terminal would come
-// back inside as /dev/console.
-func (p *launch) streams(stdin bool) error {
-	if stdin {
-		if _, err := p.pipe(&p.stdin, false); err != nil {
-			return err
-		}
-	} else {
-		null, err := os.Open(os.DevNull)
-		if err != nil {
-			return errdefs.New(errdefs.KindOf(err), "sandbox: %w", err)
-		}
-		p.give(null)
-	}
-	if _, err := p.pipe(&p.stdout, true); err != nil {
-		return err
-	}
-	_, err := p.pipe(&p.stderr, true)
-	return err
-}
-
-// files are the small files of /etc.
-func (p *launch) files(s sandbox.Spec) ([]sandbox.File, error) {
-	var files []sandbox.File
-	made := sandbox.Accounts(s)
-	var names []string
-	for name := range made {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		n, err := p.memory("file", []byte(made[name]))
-		if err != nil {
-			return nil, err
-		}
-		files = append(files, sandbox.File{FD: n, Path: name})
-	}
-	for _, name := range sandbox.Copied(s) {
-		if f := openCopied(name); f != nil {
-			files = append(files, sandbox.File{FD: p.give(f), Path: name})
-		}
-	}
-	return files, nil
-}
-
-// give hands a file to bwrap and returns its number there.
-func (p *launch) give(f *os.File) int {
-	p.inside = append(p.inside, f)
-	return len(p.inside) - 1
-}
-
-// pipe makes a pipe, gives one end to bwrap and keeps the other.
-func (p *launch) pipe(ours **os.File, writes bool) (int, error) {
-	r, w, err := os.Pipe()
+// socket makes a pair of connected sockets and does likewise. Bwrap's end waits,
+// ours does not.
+func (n *launch) socket(ours **os.File) error {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
-		return 0, errdefs.New(errdefs.KindOf(err), "sandbox: pipe: %w", err)
+		return errdefs.New(errdefs.KindOf(err), "sandbox: channel: %w", err)
 	}
-	if writes {
-		*ours = r
-		return p.give(w), nil
+	n.give(os.NewFile(uintptr(pair[1]), "channel"))
+	err = unix.SetNonblock(pair[0], true)
+	*ours = os.NewFile(uintptr(pair[0]), "channel")
+	if err != nil {
+		return errdefs.New(errdefs.KindOf(err), "sandbox: channel: %w", err)
 	}
-	*ours = w
-	return p.give(r), nil
+	return nil
 }
 
 // memory gives bwrap a file that holds data.
-func (p *launch) memory(name string, data []byte) (int, error) {
+func (n *launch) memory(name string, data []byte) error {
 	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC)
 	if err != nil {
-		return 0, errdefs.New(errdefs.KindOf(err), "sandbox: memory file: %w", err)
+		return errdefs.New(errdefs.KindOf(err), "sandbox: memory file: %w", err)
 	}
 	f := os.NewFile(uintptr(fd), name)
-	n := p.give(f)
-	if _, err := f.Write(data); err != nil {
-		return 0, errdefs.New(errdefs.KindOf(err), "sandbox: memory file: %w", err)
+	n.give(f)
+	if _, err = f.Write(data); err == nil {
+		_, err = f.Seek(0, 0)
 	}
-	if _, err := f.Seek(0, 0); err != nil {
-		return 0, errdefs.New(errdefs.KindOf(err), "sandbox: memory file: %w", err)
+	if err != nil {
+		return errdefs.New(errdefs.KindOf(err), "sandbox: memory file: %w", err)
 	}
-	return n, nil
+	return nil
 }
 
-// handedOver closes bwrap's ends here, so that pipes end when it is gone.
-func (p *launch) handedOver() {
-	for _, f := range p.inside {
-		f.Close()
+// handedOver closes bwrap's ends here, so that what it has ends when it is gone.
+func (n *launch) handedOver() {
+	for _, f := range n.inside {
+		f.Close() // the same file may be there twice
 	}
-	p.inside = nil
+	n.inside = nil
 }
 
-// open lets the payload run.
-func (p *launch) open() error {
-	_, err1 := p.gate.Write([]byte{1})
-	_, err2 := p.token.Write([]byte{sandbox.Token})
-	return errors.Join(err1, err2)
+// end kills the sandbox, waits until nothing of it is left, and closes the
+// launch.
+func (n *launch) end() {
+	n.kill()
+	<-n.over
+	n.close()
 }
 
-// close closes everything. The gate opens by it: nothing may wait there any
-// more.
-func (p *launch) close() {
-	p.handedOver()
-	for _, f := range []*os.File{p.stdin, p.stdout, p.stderr, p.status, p.gate, p.token, p.report} {
+// close closes what is open. Everything of the launch is over, or never was.
+func (n *launch) close() {
+	n.handedOver()
+	for _, f := range []*os.File{n.words, n.status, n.gate, n.channel} {
 		if f != nil {
 			f.Close()
 		}
 	}
+	n.box.close()
 }

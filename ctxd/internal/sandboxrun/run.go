@@ -14,10 +14,12 @@ import (
 	"cortexfs.org/libctx/fault"
 	"cortexfs.org/libctx/sandbox"
 	"cortexfs.org/libctx/wire"
+	"golang.org/x/sys/unix"
 )
 
-// Run runs one payload and returns when its pid namespace is gone and its output
-// has been read. A payload that ran is no error, whatever its exit code.
+// Run runs one payload in a sandbox that serves nothing else, and returns when
+// its pid namespace is gone and its output has been read. A payload that ran is
+// no error, whatever its exit code.
 //
 // When ctx is done the payload gets SIGTERM and, libctx.TermGrace later, the
 // whole namespace SIGKILL; what it writes meanwhile reaches nobody, and the
@@ -25,7 +27,10 @@ import (
 // returned. A payload that never started is errdefs.Unavailable with bwrap's
 // own message, or what the entry step refused it with: errdefs.Denied if a
 // directory was exchanged, errdefs.NotFound, errdefs.Denied or errdefs.Invalid
-// if it can not be executed.
+// if it can not be executed. Arguments and environment over
+// libctx.MaxSandboxRequest are errdefs.TooBig.
+//
+// After a payload that ran, a sandbox is prepared for the next one (Prepare).
 func (l *Launcher) Run(ctx context.Context, s sandbox.Spec, stdio Stdio) (Result, error) {
 	begun := time.Now()
 	ctx, leave, err := l.enter(ctx)
@@ -36,114 +41,88 @@ func (l *Launcher) Run(ctx context.Context, s sandbox.Spec, stdio Stdio) (Result
 	if ctx.Err() != nil {
 		return Result{}, interrupted(ctx)
 	}
-	if s, err = l.complete(s); err != nil {
-		return Result{}, err
-	}
-	p, err := l.prepare(s, len(stdio.Stdin) > 0)
+	p, err := l.plan(s)
 	if err != nil {
 		return Result{}, err
 	}
-	defer p.close() // after everything is gone
-	b := &box{}
-	if b.proc, err = l.start(s.Identity, p.argv, p.inside); err != nil {
-		return Result{}, err
+	defer p.close()
+	n, prepared := l.spares.take(ctx, p.fixed)
+	defer func() { l.spares.leave(s, p.fixed, err == nil) }()
+	if !prepared {
+		if n, err = l.launch(ctx, p); err != nil {
+			return Result{}, err
+		}
 	}
-	defer b.close()
-	fault.Point("sandbox.started")
-	p.handedOver()
-
-	if err := gate(ctx, p, b, stdio); err != nil {
+	handed := false
+	tell := func() {
+		handed = true
+		fault.Point("sandbox.opened")
+		l.log.Debug("sandbox started", "kind", s.Kind, "pid", n.id.PID, "prepared", prepared)
+	}
+	err = n.serve(ctx, p, stdio, tell)
+	// What was exchanged while a sandbox was prepared may be back by now: only
+	// its entry step sees that. It has executed nothing, and the call gets the
+	// sandbox that it would have had without.
+	if prepared && !handed && ctx.Err() == nil && (errdefs.Is(err, errdefs.Denied) || errdefs.Is(err, errdefs.Unavailable)) {
+		n.close()
+		prepared = false
+		if n, err = l.launch(ctx, p); err != nil {
+			return Result{}, err
+		}
+		err = n.serve(ctx, p, stdio, tell)
+	}
+	defer n.close() // everything is gone
+	if !handed {
 		return Result{Duration: time.Since(begun)}, err
 	}
-	fault.Point("sandbox.opened")
-	l.log.Debug("sandbox started", "kind", s.Kind, "pid", b.id.PID)
-	err = follow(ctx, p, b, stdio)
-	r := Result{ExitCode: b.exitCode(), Duration: time.Since(begun)}
-	l.log.Debug("sandbox ended", "kind", s.Kind, "pid", b.id.PID, "exit", r.ExitCode, "duration", r.Duration)
+	r := Result{ExitCode: n.exitCode(), Duration: time.Since(begun)}
+	l.log.Debug("sandbox ended", "kind", s.Kind, "pid", n.id.PID, "exit", r.ExitCode, "duration", r.Duration)
 	return r, err
 }
 
-// gate brings a launch to its gate, makes its first process known, and opens.
-// If it does not come to that, nothing of the launch is left on return.
-func gate(ctx context.Context, p *launch, b *box, stdio Stdio) error {
-	err := untilDone(ctx, p.status, func() error {
-		return b.find(p.status)
-	})
-	if err != nil {
-		b.abandon()
-		if ctx.Err() != nil {
-			return interrupted(ctx)
-		}
-		return explain(p, err)
-	}
+// serve makes the first process known, asks the entry step for the payload, and
+// follows that to its end; handed is called once the payload has the process.
+// On return nothing of the sandbox is left.
+func (n *launch) serve(ctx context.Context, p *plan, stdio Stdio, handed func()) error {
+	var err error
 	if stdio.Started != nil {
-		err = stdio.Started(b.id)
+		err = stdio.Started(n.id)
 	}
 	if err == nil && ctx.Err() != nil {
 		err = interrupted(ctx)
 	}
+	var s *streams
+	if err == nil {
+		s, err = newStreams(len(stdio.Stdin) > 0)
+	}
 	if err != nil {
-		b.abandon()
+		n.kill()
+		<-n.over
 		return err
 	}
-	b.await()
-	fault.Point("sandbox.gate")
-	if err := p.open(); err != nil {
-		// The other ends are gone, and with them the sandbox.
-		b.kill()
-		<-b.over
-		return explain(p, err)
-	}
-	return nil
-}
+	defer s.close()
 
-// follow accompanies a launch from its open gate to its end.
-func follow(ctx context.Context, p *launch, b *box, stdio Stdio) error {
 	stopped := make(chan struct{})
 	disarm := context.AfterFunc(ctx, func() {
 		defer close(stopped)
-		b.stop()
+		n.stop()
 	})
 	defer func() {
 		if !disarm() {
 			<-stopped
 		}
 	}()
-	// bwrap's own words go to the stream that will be the payload's: nothing of
-	// it is passed on before the payload has it.
-	if err := started(p); err != nil {
-		b.kill()
-		<-b.over
+	if err := n.ask(p.request, s); err != nil {
+		n.kill()
+		<-n.over
 		if ctx.Err() != nil {
 			return interrupted(ctx)
 		}
-		return explain(p, err)
+		return n.explain(err)
 	}
-
-	var streams sync.WaitGroup
-	var once sync.Once
-	var failed error
-	fail := func(err error) {
-		once.Do(func() {
-			failed = err
-			b.kill()
-		})
-	}
-	streams.Go(func() { feed(p, stdio.Stdin) })
-	streams.Go(func() { pump(ctx, p.stdout, stdio.Stdout, fail) })
-	streams.Go(func() { pump(ctx, p.stderr, stdio.Stderr, fail) })
-	<-b.over
-	// Nobody in there can write any more. What is left is in the pipes, unless
-	// a descriptor was passed to a process outside.
-	end := time.Now().Add(libctx.DrainAfterExit)
-	p.stdout.SetReadDeadline(end)
-	p.stderr.SetReadDeadline(end)
-	if p.stdin != nil {
-		p.stdin.SetWriteDeadline(time.Now())
-	}
-	streams.Wait()
-	if failed != nil {
-		return failed
+	handed()
+	if err := n.follow(ctx, s, stdio); err != nil {
+		return err
 	}
 	if ctx.Err() != nil {
 		return interrupted(ctx)
@@ -151,31 +130,95 @@ func follow(ctx context.Context, p *launch, b *box, stdio Stdio) error {
 	return nil
 }
 
-// started reads the entry step's report to its end: the payload has the process
-// by then, or nobody has.
-func started(p *launch) error {
-	p.report.SetReadDeadline(time.Now().Add(libctx.SandboxStart))
-	text, err := io.ReadAll(io.LimitReader(p.report, libctx.MaxSandboxPipe))
-	if errors.Is(err, os.ErrDeadlineExceeded) {
+// ready waits until the entry step waits for a request.
+func (n *launch) ready(ctx context.Context) error {
+	return untilDone(ctx, n.channel, func() error {
+		said := make([]byte, len(sandbox.Ready))
+		if _, err := io.ReadFull(n.channel, said); err != nil {
+			return err
+		}
+		if string(said) != sandbox.Ready {
+			return errdefs.New(errdefs.Unavailable, "the entry step said %q", said)
+		}
+		return nil
+	})
+}
+
+// ask sends the one request and reads the answer to its end: the payload has the
+// process by then, or nobody has. An entry step that has ended, whose channel
+// takes nothing, may have left an answer too.
+func (n *launch) ask(request []byte, s *streams) error {
+	n.channel.SetDeadline(time.Now().Add(libctx.SandboxStart))
+	sent := send(n.channel, request, s.theirs)
+	s.handedOver()
+	text, err := io.ReadAll(io.LimitReader(n.channel, libctx.MaxSandboxPipe))
+	if errors.Is(sent, os.ErrDeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) {
 		return errdefs.New(errdefs.Unavailable, "not started after %v", libctx.SandboxStart)
 	}
-	if err != nil {
-		return errdefs.New(errdefs.Internal, "read the report: %w", err)
+	if err != nil && !errors.Is(err, unix.ECONNRESET) { // it did not read everything
+		return errdefs.New(errdefs.Internal, "read the answer: %w", err)
 	}
-	return sandbox.ParseReport(string(text))
+	if err := sandbox.ParseReport(string(text)); err != nil {
+		return err
+	}
+	if sent != nil {
+		return errdefs.New(errdefs.Internal, "send the request: %w", sent)
+	}
+	return nil
+}
+
+// send writes to a socket, with descriptors beside the first byte.
+func send(socket *os.File, data []byte, fds []int) error {
+	conn, err := socket.SyscallConn()
+	if err != nil {
+		return err
+	}
+	n := 0
+	werr := conn.Write(func(fd uintptr) bool {
+		n, err = unix.SendmsgN(int(fd), data, unix.UnixRights(fds...), nil, unix.MSG_NOSIGNAL)
+		return !errors.Is(err, unix.EAGAIN) && !errors.Is(err, unix.EINTR)
+	})
+	if werr != nil {
+		return werr
+	}
+	if err == nil && n < len(data) {
+		_, err = socket.Write(data[n:])
+	}
+	return err
+}
+
+// follow passes the streams of a payload until everything in the sandbox is
+// gone. A writer that fails ends the sandbox.
+func (n *launch) follow(ctx context.Context, s *streams, stdio Stdio) error {
+	var copying sync.WaitGroup
+	var once sync.Once
+	var failed error
+	fail := func(err error) {
+		once.Do(func() {
+			failed = err
+			n.kill()
+		})
+	}
+	copying.Go(func() { s.feed(stdio.Stdin) })
+	copying.Go(func() { pump(ctx, s.stdout, stdio.Stdout, fail) })
+	copying.Go(func() { pump(ctx, s.stderr, stdio.Stderr, fail) })
+	<-n.over
+	s.expire()
+	copying.Wait()
+	return failed
 }
 
 // explain is why a launch did not come to its payload, once nothing of it is
-// left. bwrap says it on standard error; the entry step's refusal says itself.
-func explain(p *launch, cause error) error {
+// left. bwrap says it in its words; the entry step's refusal says itself.
+func (n *launch) explain(cause error) error {
 	if k := errdefs.KindOf(cause); k != errdefs.Unavailable && k != errdefs.Internal {
 		var known *errdefs.Error
 		if errors.As(cause, &known) {
 			return errdefs.New(k, "sandbox: %w", cause)
 		}
 	}
-	p.stderr.SetReadDeadline(time.Now().Add(libctx.DrainAfterExit))
-	text, _ := io.ReadAll(io.LimitReader(p.stderr, libctx.MaxSandboxPipe))
+	n.words.SetReadDeadline(time.Now().Add(libctx.DrainAfterExit))
+	text, _ := io.ReadAll(io.LimitReader(n.words, libctx.MaxSandboxPipe))
 	said := strings.TrimSpace(wire.Clean(text))
 	if said == "" {
 		return errdefs.New(errdefs.Unavailable, "sandbox: it did not start: %w", cause)
@@ -213,31 +256,4 @@ func untilDone(ctx context.Context, f *os.File, fn func() error) error {
 	}
 	f.SetReadDeadline(time.Time{})
 	return err
-}
-
-// feed writes standard input until it is all written or nobody reads it.
-func feed(p *launch, data []byte) {
-	if p.stdin == nil {
-		return
-	}
-	p.stdin.Write(data)
-	p.stdin.Close()
-}
-
-// pump passes output on until its end. After ctx is done or the writer failed it
-// only empties the pipe, so that the payload can end.
-func pump(ctx context.Context, from *os.File, to io.Writer, fail func(error)) {
-	buf := make([]byte, 32<<10)
-	for {
-		n, err := from.Read(buf)
-		if n > 0 && to != nil && ctx.Err() == nil {
-			if _, werr := to.Write(buf[:n]); werr != nil {
-				fail(werr)
-				to = nil
-			}
-		}
-		if err != nil {
-			return
-		}
-	}
 }

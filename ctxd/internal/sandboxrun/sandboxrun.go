@@ -2,12 +2,17 @@
 // package of the daemon that starts processes inside one, and there is no way
 // around bubblewrap: without it nothing starts.
 //
+// A payload comes in two steps. A launch makes a sandbox up to its entry step,
+// which waits at a socket; a request makes that step the payload. So a sandbox
+// can be launched before its call is known (spares), and what is not asked for
+// runs nothing.
+//
 // Three facts of the kernel and of bubblewrap shape it. A parent-death signal
 // follows the thread that forked, so one goroutine, locked to its thread,
 // starts everything. A sandbox is over when its inner init is gone, not when
 // bubblewrap is, so the init is what is registered, killed and waited for. And
 // bubblewrap's gate opens at the end of its pipe, so a launch that is given up
-// is killed first, and the entry step inside asks for a token besides.
+// is killed first, and the entry step takes the end of its channel for a refusal.
 package sandboxrun
 
 import (
@@ -16,6 +21,7 @@ import (
 	"sync"
 	"time"
 
+	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/libctx/log"
 	"cortexfs.org/libctx/procid"
@@ -35,14 +41,15 @@ type Stdio struct {
 	Stdin          []byte    // all of it; none reads /dev/null
 	Stdout, Stderr io.Writer // each called from one goroutine; nil discards; must not block for long
 	// Started, if set, is told the first process of the sandbox before anything
-	// of the payload runs. An error gives the launch up and is returned.
+	// of the payload runs, and again if another sandbox takes its place. An
+	// error gives the launch up and is returned.
 	Started func(procid.ID) error
 }
 
 // Result is how a payload ended.
 type Result struct {
 	ExitCode int           // 128 + n for a death by signal n
-	Duration time.Duration // from the start of the launch until nothing of it was left
+	Duration time.Duration // from the call of Run until nothing of the sandbox was left
 }
 
 // Launcher starts sandboxes. Its methods may be called from any goroutine.
@@ -56,9 +63,11 @@ type Launcher struct {
 	life context.Context // done once Close was called
 	end  context.CancelCauseFunc
 
+	spares spares
+
 	mu     sync.Mutex
 	closed bool
-	runs   sync.WaitGroup // Runs that have not returned, and the sweep; grows only under mu
+	runs   sync.WaitGroup // Runs that have not returned, spares, and the sweep; grows only under mu
 }
 
 // New looks at the host once, tries a launch, and returns a launcher; the
@@ -80,6 +89,7 @@ func New(cfg Config) (*Launcher, error) {
 		return nil, err
 	}
 	l.host = probeHost()
+	l.spares.launcher, l.spares.idle = l, libctx.SandboxSpare
 	l.life, l.end = context.WithCancelCause(context.Background())
 	go startAll(l.starts)
 	l.runs.Go(sweep)
@@ -95,6 +105,7 @@ func New(cfg Config) (*Launcher, error) {
 		l.Close()
 		return nil, err
 	}
+	l.spares.on = true
 	return l, nil
 }
 

@@ -257,6 +257,7 @@ func TestManyAtOnce(t *testing.T) {
 			t.Errorf("%q %v, want %q", r.out, r.err, r.want)
 		}
 	}
+	w.l.Close() // and with it what is prepared for a next call
 	if after := openFiles(t); after > before {
 		t.Errorf("%d open files, %d before", after, before)
 	}

@@ -12,53 +12,76 @@ import (
 )
 
 // complete checks a spec and adds to it what the launcher knows: the entry
-// program, and the objects the entry step must find.
-func (l *Launcher) complete(s sandbox.Spec) (sandbox.Spec, error) {
+// program, and the objects the entry step must find. The others are the objects
+// it shows besides.
+func (l *Launcher) complete(s sandbox.Spec) (full sandbox.Spec, others []unix.Stat_t, err error) {
 	if s.Tools == "" {
 		s.Tools = l.entry
 	}
 	if len(s.Argv) == 0 || !filepath.IsAbs(s.Argv[0]) {
-		return s, errdefs.New(errdefs.Invalid, "sandbox: the payload has no absolute path")
+		return s, nil, errdefs.New(errdefs.Invalid, "sandbox: the payload has no absolute path")
 	}
 	if s.Cwd != "" && !filepath.IsAbs(s.Cwd) {
-		return s, errdefs.New(errdefs.Invalid, "sandbox: start directory %q is not absolute", s.Cwd)
+		return s, nil, errdefs.New(errdefs.Invalid, "sandbox: start directory %q is not absolute", s.Cwd)
 	}
 	for _, kv := range s.Env {
 		if strings.IndexByte(kv, '=') <= 0 {
-			return s, errdefs.New(errdefs.Invalid, "sandbox: an environment entry has no name")
+			return s, nil, errdefs.New(errdefs.Invalid, "sandbox: an environment entry has no name")
 		}
 	}
 	if self := asuser.Self(); self.UID != 0 && !s.Identity.IsSelf() {
-		return s, errdefs.New(errdefs.Denied, "sandbox: uid %d can not start programs of uid %d", self.UID, s.Identity.UID)
+		return s, nil, errdefs.New(errdefs.Denied, "sandbox: uid %d can not start programs of uid %d", self.UID, s.Identity.UID)
 	}
-	var expect []sandbox.Expect
-	err := s.Identity.Do(func() (err error) {
-		expect, err = lookAt(s)
+	var found objects
+	err = s.Identity.Do(func() (err error) {
+		found, err = lookAt(s)
 		return err
 	})
-	s.Expect = append(append([]sandbox.Expect(nil), s.Expect...), expect...)
-	return s, err
+	s.Expect = append(append([]sandbox.Expect(nil), s.Expect...), found.expect...)
+	return s, found.others, err
+}
+
+// objects are what a launch shows, by their identity at this moment.
+type objects struct {
+	expect []sandbox.Expect // what the entry step compares
+	others []unix.Stat_t    // programs and the socket, which it need not
 }
 
 // lookAt notes what is to be shown at places that an agent could make lead
 // elsewhere. It runs with the rights of the agent.
-func lookAt(s sandbox.Spec) (expect []sandbox.Expect, err error) {
-	type place struct{ host, inside string }
+func lookAt(s sandbox.Spec) (found objects, err error) {
+	type place struct {
+		host, inside string
+		readOnly     bool
+	}
 	var places []place
+	if s.View != "" {
+		places = append(places, place{s.View, paths.InRoot, true})
+	}
 	if s.Home != "" {
-		places = append(places, place{s.Home, paths.InHome}, place{s.Home + "/session", sandbox.InSession})
+		places = append(places, place{s.Home, paths.InHome, false}, place{s.Home + "/session", sandbox.InSession, true})
 	}
 	for _, m := range s.Mounts {
-		places = append(places, place{m.Source, m.Target})
+		places = append(places, place{m.Source, m.Target, m.ReadOnly})
 	}
 	for _, p := range places {
 		x, err := identify(p.host)
-		if err != nil {
-			return nil, err
+		if errdefs.Is(err, errdefs.NotFound) && p.inside == paths.InRoot {
+			err = errdefs.New(errdefs.Unavailable, "%w", err) // no fault of the spec's
 		}
-		expect = append(expect, sandbox.Expect{Path: p.inside, Dev: x.Dev, Ino: x.Ino})
+		if err != nil {
+			return found, err
+		}
+		found.expect = append(found.expect, sandbox.Expect{Path: p.inside, Dev: x.Dev, Ino: x.Ino, ReadOnly: p.readOnly})
 	}
-	return expect, nil
+	for _, host := range []string{s.Tools, s.Tsh, s.Control} {
+		var st unix.Stat_t
+		if host != "" {
+			unix.Stat(host, &st) // bwrap says it if something is missing
+		}
+		found.others = append(found.others, st)
+	}
+	return found, nil
 }
 
 // identify finds an object by a path without symbolic links.

@@ -25,6 +25,18 @@ func (r *Runner) AgentSpec(a *view.Agent, workspace, cwd string) (spec sandbox.S
 	return spec, release, err
 }
 
+// Foresee has a sandbox prepared for the first call of a run that begins. What is
+// wrong with it that call says, and every call looks at everything itself.
+func (r *Runner) Foresee(a *view.Agent, workspace string) {
+	spec, release, err := r.spec(a, workspace, "", nil)
+	if err != nil {
+		return
+	}
+	defer release()                    // the view's identity is compared, should it go meanwhile
+	spec.Argv = []string{paths.InRoot} // none yet
+	r.Launcher.Prepare(spec)
+}
+
 // spec is what every sandbox of the agent has in common. The view shows the
 // checked tool, if there is one, as it was when it was checked.
 func (r *Runner) spec(a *view.Agent, dir, cwd string, checked *view.Tool) (sandbox.Spec, func(), error) {

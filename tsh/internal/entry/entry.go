@@ -1,11 +1,15 @@
 // Package entry is the first step inside every sandbox: "ctxtool entry". It
-// waits for the launcher's word, bounds what follows, makes sure that the
-// directories shown are those that were checked, closes every descriptor that
-// the payload has no use for, and becomes the payload.
+// bounds what follows and closes every descriptor that a payload has no use
+// for, waits at its channel for the launcher's one request, makes sure that the
+// directories shown are those that were checked, and becomes the payload. How
+// long it waits is the launcher's business: a sandbox prepared for a call to
+// come is the same step (docs/reference/sandbox.md).
 //
 // It runs before anything untrusted and takes part in the launcher's promise
-// that an abandoned launch executes nothing: the end of the token pipe is a
-// refusal.
+// that an abandoned launch executes nothing: the end of the channel is a
+// refusal. The payload's standard streams come with the request, so that this
+// process is the only one in the sandbox that ever holds them for it: the first
+// process, which outlives every payload, never does.
 package entry
 
 import (
@@ -31,7 +35,7 @@ const (
 // Main runs the step; args are the words behind "ctxtool entry", as
 // sandbox.Entry writes them. It returns only if the payload does not run, with
 // the exit code 126, or 127 if the payload is not there. The reason goes to the
-// report descriptor, and to standard error only if there is none.
+// channel, and to standard error only if there is none.
 //
 // A payload that this program would be the interpreter of is not executed but
 // done by own, which says so by returning how: the same program would only start
@@ -42,68 +46,85 @@ func Main(args []string, own func(argv []string) (run func() int)) int {
 		fmt.Fprintln(os.Stderr, "ctxtool: "+err.Error())
 		return exitRefused
 	}
-	err = admit(e)
+	run, err := serve(e, own)
 	if err == nil {
-		if run := own(e.Argv); run != nil {
-			os.Unsetenv("PWD") // bwrap's, as in environ
-			write(e.Report, sandbox.Handover)
-			unix.Close(e.Report)
-			unix.Close(e.Token)
-			return run()
-		}
-		err = execute(e)
+		return run()
 	}
-	write(e.Report, sandbox.Refusal(err))
+	answer(e.Channel, sandbox.Refusal(err))
 	if errdefs.Is(err, errdefs.NotFound) {
 		return exitNotFound
 	}
 	return exitRefused
 }
 
-// admit makes sure that the payload may run, and prepares its process.
-func admit(e sandbox.Entry) error {
+// serve comes back only with a payload that this program is itself, or with the
+// reason why there is none.
+func serve(e sandbox.Entry, own func(argv []string) (run func() int)) (run func() int, err error) {
 	if err := closeOthers(); err != nil {
-		return err
+		return nil, err
 	}
 	if err := limit(e.Limits); err != nil {
-		return err
+		return nil, err
 	}
-	if err := await(e.Token); err != nil {
-		return err
+	answer(e.Channel, sandbox.Ready)
+	r, streams, err := await(e.Channel)
+	if err != nil {
+		return nil, err
 	}
-	for _, x := range e.Expect {
+	if err := admit(r); err != nil {
+		return nil, err
+	}
+	if err := streams.install(); err != nil {
+		return nil, err
+	}
+	if run := own(r.Argv); run != nil {
+		if err := become(r.Env); err != nil {
+			return nil, err
+		}
+		answer(e.Channel, sandbox.Handover)
+		unix.Close(e.Channel)
+		return run, nil
+	}
+	answer(e.Channel, sandbox.Handover)
+	return nil, execute(r)
+}
+
+// admit makes sure that the payload may run, and prepares its process.
+func admit(r sandbox.Request) error {
+	for _, x := range r.Expect {
 		if err := same(x); err != nil {
 			return err
 		}
 	}
-	if err := unix.Chdir(e.Cwd); err != nil {
-		return errdefs.New(errdefs.KindOf(err), "start in %s: %w", e.Cwd, err)
+	if err := unix.Chdir(r.Cwd); err != nil {
+		return errdefs.New(errdefs.KindOf(err), "start in %s: %w", r.Cwd, err)
 	}
 	// The daemon's own mask is none of the payload's business.
 	unix.Umask(0o022)
 	return nil
 }
 
+// become gives this process the environment of its payload. What bwrap put
+// there itself goes.
+func become(env []string) error {
+	os.Clearenv()
+	for _, kv := range env {
+		k, v, _ := strings.Cut(kv, "=")
+		if err := os.Setenv(k, v); err != nil {
+			return errdefs.New(errdefs.Invalid, "set the variable %q: %w", k, err)
+		}
+	}
+	return nil
+}
+
 // execute becomes the payload; it returns only with an error.
-func execute(e sandbox.Entry) error {
-	write(e.Report, sandbox.Handover)
-	err := syscall.Exec(e.Argv[0], e.Argv, environ())
+func execute(r sandbox.Request) error {
+	err := syscall.Exec(r.Argv[0], r.Argv, r.Env)
 	kind := errdefs.KindOf(err)
 	if errors.Is(err, syscall.E2BIG) || errors.Is(err, syscall.ENOEXEC) {
 		kind = errdefs.Invalid
 	}
-	return errdefs.New(kind, "execute %s: %w", e.Argv[0], err)
-}
-
-// environ is the environment without what bwrap put there itself.
-func environ() []string {
-	var env []string
-	for _, kv := range os.Environ() {
-		if !strings.HasPrefix(kv, "PWD=") {
-			env = append(env, kv)
-		}
-	}
-	return env
+	return errdefs.New(kind, "execute %s: %w", r.Argv[0], err)
 }
 
 // closeOthers sees to it that no payload has a descriptor from 3 up, ours
@@ -143,37 +164,27 @@ func limit(l sandbox.Limits) error {
 	return nil
 }
 
-// await reads the token.
-func await(fd int) error {
-	var b [1]byte
-	for {
-		n, err := unix.Read(fd, b[:])
-		switch {
-		case errors.Is(err, unix.EINTR):
-			continue
-		case err != nil:
-			return errdefs.New(errdefs.Internal, "read the token: %w", err)
-		case n == 0 || b[0] != sandbox.Token:
-			return errdefs.New(errdefs.Cancelled, "the launch was given up")
-		}
-		return nil
-	}
-}
-
-// same checks that the object at a path is the one that was checked outside.
+// same checks that the object at a path is the one that was checked outside, and
+// that what protects it is still there.
 func same(x sandbox.Expect) error {
+	fd, err := unix.Open(x.Path, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return errdefs.New(errdefs.Denied, "%s: can not be looked at: %w", x.Path, err)
+	}
+	defer unix.Close(fd)
 	var st unix.Stat_t
-	if err := unix.Lstat(x.Path, &st); err != nil {
+	var fs unix.Statfs_t
+	if err := unix.Fstat(fd, &st); err != nil {
 		return errdefs.New(errdefs.Denied, "%s: can not be looked at: %w", x.Path, err)
 	}
 	if st.Dev != x.Dev || st.Ino != x.Ino {
 		return errdefs.New(errdefs.Denied, "%s: is not what was checked: it was exchanged meanwhile", x.Path)
 	}
+	if !x.ReadOnly {
+		return nil
+	}
+	if err := unix.Fstatfs(fd, &fs); err != nil || fs.Flags&unix.MS_RDONLY == 0 {
+		return errdefs.New(errdefs.Denied, "%s: is not protected any more: it was exchanged meanwhile", x.Path)
+	}
 	return nil
-}
-
-// write reports. The pipe is empty and holds more than a line, so it never
-// blocks; if nobody reads, nobody wants to know.
-func write(fd int, text string) {
-	unix.Write(fd, []byte(text))
 }

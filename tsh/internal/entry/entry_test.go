@@ -2,6 +2,7 @@ package entry
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -22,69 +23,103 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// step starts this program as an entry step. Descriptor 3 is the token pipe, 4
-// the report, 5 and 6 are strays.
-func step(t *testing.T, e sandbox.Entry, token string) (out string, code int, report error) {
+var few = sandbox.Limits{Processes: 4096, OpenFiles: 64, FileBytes: 1 << 20}
+
+// step starts this program as an entry step and asks it for a payload.
+func step(t *testing.T, r sandbox.Request) (out string, code int, report error) {
 	t.Helper()
-	e.Token, e.Report = 3, 4
-	if e.Cwd == "" {
-		e.Cwd = "/"
-	}
-	if e.Limits == (sandbox.Limits{}) {
-		e.Limits = sandbox.Limits{Processes: 4096, OpenFiles: 64, FileBytes: 1 << 20}
-	}
-	return start(t, e.Args(), token)
+	return limited(t, few, r)
 }
 
-func start(t *testing.T, args []string, token string) (out string, code int, report error) {
+func limited(t *testing.T, limits sandbox.Limits, r sandbox.Request) (out string, code int, report error) {
+	t.Helper()
+	if r.Cwd == "" {
+		r.Cwd = "/"
+	}
+	text, err := r.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return start(t, sandbox.Entry{Channel: 3, Limits: limits}.Args(), text, 3)
+}
+
+// start starts this program as an entry step, whose descriptor 3 is its channel
+// and 4 and 5 are strays, and says text to it, with so many streams; the first
+// process of a sandbox has none of them. The output is what came through these,
+// and then what was said to the process's own.
+func start(t *testing.T, args []string, text []byte, streams int) (out string, code int, report error) {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	tr, tw := pipe(t)
-	rr, rw := pipe(t)
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours, theirs := os.NewFile(uintptr(pair[0]), "ours"), os.NewFile(uintptr(pair[1]), "theirs")
+	defer ours.Close()
+	defer theirs.Close()
 	stray, err := os.Open("/")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer stray.Close()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	defer w.Close()
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
 	cmd := exec.Command(self, append([]string{"entry"}, args...)...)
-	cmd.Env = []string{"A=b", "PWD=/from/outside"}
-	cmd.ExtraFiles = []*os.File{tr, rw, stray, stray}
+	cmd.Env = []string{"OLD=x", "PWD=/from/outside"}
+	cmd.ExtraFiles = []*os.File{theirs, stray, stray}
 	var buf bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &buf, &buf
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	tr.Close()
-	rw.Close()
-	io.WriteString(tw, token)
-	tw.Close()
-	text, err := io.ReadAll(rr)
+	theirs.Close()
+	all := []int{int(null.Fd()), int(w.Fd()), int(w.Fd()), int(w.Fd())}
+	var rights []byte
+	if streams > 0 {
+		rights = unix.UnixRights(all[:streams]...)
+	}
+	if len(text) > 0 {
+		n, err := unix.SendmsgN(pair[0], text, rights, nil, unix.MSG_NOSIGNAL)
+		if err == nil && n < len(text) {
+			_, err = ours.Write(text[n:])
+		}
+		if err != nil && !errors.Is(err, unix.EPIPE) {
+			t.Fatal(err)
+		}
+	}
+	w.Close()
+	if err := unix.Shutdown(pair[0], unix.SHUT_WR); err != nil {
+		t.Fatal(err)
+	}
+	said, err := io.ReadAll(ours)
+	if err != nil && !errors.Is(err, unix.ECONNRESET) {
+		t.Fatal(err)
+	}
+	through, err := io.ReadAll(r)
 	if err != nil {
 		t.Fatal(err)
 	}
 	cmd.Wait()
-	return buf.String(), cmd.ProcessState.ExitCode(), sandbox.ParseReport(string(text))
+	return string(through) + buf.String(), cmd.ProcessState.ExitCode(), sandbox.ParseReport(string(said))
 }
-
-func pipe(t *testing.T) (r, w *os.File) {
-	t.Helper()
-	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { r.Close(); w.Close() })
-	return r, w
-}
-
-var token = string(rune(sandbox.Token))
 
 func TestPayload(t *testing.T) {
 	dir := t.TempDir()
-	e := sandbox.Entry{
+	r := sandbox.Request{
 		Cwd: dir,
+		Env: []string{"A=b", "C=d=e"},
 		Argv: []string{"/usr/bin/python3", "-I", "-S", "-c", `
 import os, resource as r
 print(open("/proc/self/environ").read().replace("\0", ";"))
@@ -95,23 +130,81 @@ m = os.umask(0); print(oct(m))
 raise SystemExit(5)
 `, dir},
 	}
-	out, code, report := step(t, e, token)
-	want := "A=b;\nTrue\n['0', '1', '2']\n(64, 64) (1048576, 1048576) (0, 0)\n0o22\n"
+	out, code, report := step(t, r)
+	want := "A=b;C=d=e;\nTrue\n['0', '1', '2']\n(64, 64) (1048576, 1048576) (0, 0)\n0o22\n"
 	if report != nil || code != 5 || out != want {
 		t.Errorf("report %v, exit %d, output:\n%s", report, code, out)
 	}
 }
 
-func TestNoToken(t *testing.T) {
+// TestNoRequest: whatever comes in place of a whole request with its streams,
+// the end of the channel above all, nothing runs.
+func TestNoRequest(t *testing.T) {
 	mark := filepath.Join(t.TempDir(), "mark")
-	for _, text := range []string{"", "x"} {
-		_, code, report := step(t, sandbox.Entry{Argv: []string{"/bin/touch", mark}}, text)
-		if !errdefs.Is(report, errdefs.Cancelled) || code != exitRefused {
-			t.Errorf("%q: report %v, exit %d", text, report, code)
+	good, err := sandbox.Request{Cwd: "/", Argv: []string{"/bin/touch", mark}}.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := bytes.Clone(good)
+	other[0]++
+	wild := append(bytes.Clone(good[:sandbox.RequestHead]), bytes.Repeat([]byte{0}, len(good)-sandbox.RequestHead)...)
+	for _, c := range []struct {
+		name    string
+		text    []byte
+		streams int
+		kind    errdefs.Kind
+	}{
+		{"the end", nil, 0, errdefs.Cancelled},
+		{"half a head", good[:3], 3, errdefs.Protocol},
+		{"a head", good[:sandbox.RequestHead], 3, errdefs.Cancelled},
+		{"all but a byte", good[:len(good)-1], 3, errdefs.Cancelled},
+		{"another head", other, 3, errdefs.Protocol},
+		{"another body", wild, 3, errdefs.Protocol},
+		{"no streams", good, 0, errdefs.Protocol},
+		{"two streams", good, 2, errdefs.Protocol},
+		{"four streams", good, 4, errdefs.Protocol},
+	} {
+		_, code, report := start(t, sandbox.Entry{Channel: 3, Limits: few}.Args(), c.text, c.streams)
+		if !errdefs.Is(report, c.kind) || code != exitRefused {
+			t.Errorf("%s: report %v, exit %d", c.name, report, code)
 		}
 	}
 	if _, err := os.Lstat(mark); err == nil {
 		t.Error("the payload ran")
+	}
+}
+
+// TestOneRequest: what follows a request is nobody's.
+func TestOneRequest(t *testing.T) {
+	dir := t.TempDir()
+	text := func(name string) []byte {
+		b, err := sandbox.Request{Cwd: "/", Argv: []string{"/bin/touch", filepath.Join(dir, name)}}.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	_, code, report := start(t, sandbox.Entry{Channel: 3, Limits: few}.Args(), append(text("one"), text("two")...), 3)
+	if report != nil || code != 0 {
+		t.Errorf("report %v, exit %d", report, code)
+	}
+	if got, err := os.ReadDir(dir); err != nil || len(got) != 1 || got[0].Name() != "one" {
+		t.Errorf("%v %v", got, err)
+	}
+}
+
+// TestLongRequest: a request larger than any socket's buffer.
+func TestLongRequest(t *testing.T) {
+	words := []string{"/bin/sh", "-c", "echo $#", "sh"}
+	for range 15 {
+		words = append(words, strings.Repeat("x", 100<<10))
+	}
+	if out, code, report := step(t, sandbox.Request{Argv: words}); report != nil || code != 0 || out != "15\n" {
+		t.Errorf("report %v, exit %d, output %q", report, code, out)
+	}
+	words = append(words, strings.Repeat("x", 200<<10)) // one word longer than the kernel takes
+	if out, code, report := step(t, sandbox.Request{Argv: words}); !errdefs.Is(report, errdefs.Invalid) || code != exitRefused || out != "" {
+		t.Errorf("report %v, exit %d, output %q", report, code, out)
 	}
 }
 
@@ -127,25 +220,23 @@ func TestExchanged(t *testing.T) {
 		t.Fatal(err)
 	}
 	dev, ino := uint64(st.Dev), st.Ino
-	for _, c := range []struct {
-		x    sandbox.Expect
-		kind errdefs.Kind
-	}{
-		{sandbox.Expect{Path: dir, Dev: dev, Ino: ino + 1}, errdefs.Denied},
-		{sandbox.Expect{Path: dir, Dev: dev + 1, Ino: ino}, errdefs.Denied},
-		{sandbox.Expect{Path: link, Dev: dev, Ino: ino}, errdefs.Denied},
-		{sandbox.Expect{Path: dir + "/none", Dev: dev, Ino: ino}, errdefs.Denied},
+	good := sandbox.Expect{Path: dir, Dev: dev, Ino: ino}
+	for _, x := range []sandbox.Expect{
+		{Path: dir, Dev: dev, Ino: ino + 1},
+		{Path: dir, Dev: dev + 1, Ino: ino},
+		{Path: link, Dev: dev, Ino: ino},
+		{Path: dir + "/none", Dev: dev, Ino: ino},
+		{Path: dir, Dev: dev, Ino: ino, ReadOnly: true}, // the mount that protected it is gone
 	} {
-		e := sandbox.Entry{Expect: []sandbox.Expect{{Path: dir, Dev: dev, Ino: ino}, c.x}, Argv: []string{"/bin/touch", mark}}
-		if _, code, report := step(t, e, token); !errdefs.Is(report, c.kind) || code != exitRefused {
-			t.Errorf("%+v: report %v, exit %d", c.x, report, code)
+		r := sandbox.Request{Expect: []sandbox.Expect{good, x}, Argv: []string{"/bin/touch", mark}}
+		if _, code, report := step(t, r); !errdefs.Is(report, errdefs.Denied) || code != exitRefused {
+			t.Errorf("%+v: report %v, exit %d", x, report, code)
 		}
 		if _, err := os.Lstat(mark); err == nil {
-			t.Fatalf("%+v: the payload ran", c.x)
+			t.Fatalf("%+v: the payload ran", x)
 		}
 	}
-	e := sandbox.Entry{Expect: []sandbox.Expect{{Path: dir, Dev: dev, Ino: ino}}, Argv: []string{"/bin/touch", mark}}
-	if _, code, report := step(t, e, token); report != nil || code != 0 {
+	if _, code, report := step(t, sandbox.Request{Expect: []sandbox.Expect{good}, Argv: []string{"/bin/touch", mark}}); report != nil || code != 0 {
 		t.Errorf("report %v, exit %d", report, code)
 	}
 }
@@ -153,36 +244,33 @@ func TestExchanged(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		e    sandbox.Entry
+		r    sandbox.Request
 		kind errdefs.Kind
 		exit int
 	}{
-		{"no such program", sandbox.Entry{Argv: []string{"/no/such"}}, errdefs.NotFound, exitNotFound},
-		{"not executable", sandbox.Entry{Argv: []string{"/etc/passwd"}}, errdefs.Denied, exitRefused},
-		{"no such directory", sandbox.Entry{Cwd: "/no/such", Argv: []string{"/bin/true"}}, errdefs.NotFound, exitNotFound},
-		{"not a directory", sandbox.Entry{Cwd: "/etc/passwd", Argv: []string{"/bin/true"}}, errdefs.NotFound, exitNotFound},
+		{"no such program", sandbox.Request{Argv: []string{"/no/such"}}, errdefs.NotFound, exitNotFound},
+		{"not executable", sandbox.Request{Argv: []string{"/etc/passwd"}}, errdefs.Denied, exitRefused},
+		{"no such directory", sandbox.Request{Cwd: "/no/such", Argv: []string{"/bin/true"}}, errdefs.NotFound, exitNotFound},
+		{"not a directory", sandbox.Request{Cwd: "/etc/passwd", Argv: []string{"/bin/true"}}, errdefs.NotFound, exitNotFound},
 	} {
-		out, code, report := step(t, c.e, token)
+		out, code, report := step(t, c.r)
 		if !errdefs.Is(report, c.kind) || code != c.exit || out != "" {
 			t.Errorf("%s: report %v, exit %d, output %q", c.name, report, code, out)
 		}
 	}
-	out, code, _ := start(t, []string{"--token=3"}, token)
+	out, code, _ := start(t, []string{"--channel=3"}, nil, 0)
 	if code != exitRefused || !strings.HasPrefix(out, "ctxtool: ") || strings.Count(out, "\n") != 1 {
 		t.Errorf("bad words: exit %d, output %q", code, out)
 	}
 }
 
 func TestLowerLimitStays(t *testing.T) {
-	e := sandbox.Entry{
-		Argv:   []string{"/bin/sh", "-c", "ulimit -n; ulimit -Hn"},
-		Limits: sandbox.Limits{Processes: 4096, OpenFiles: 1 << 40, FileBytes: 1 << 62},
-	}
 	var now unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &now); err != nil {
 		t.Fatal(err)
 	}
-	out, code, report := step(t, e, token)
+	out, code, report := limited(t, sandbox.Limits{Processes: 4096, OpenFiles: 1 << 40, FileBytes: 1 << 62},
+		sandbox.Request{Argv: []string{"/bin/sh", "-c", "ulimit -n; ulimit -Hn"}})
 	if want := fmt.Sprintf("%d\n%d\n", now.Max, now.Max); report != nil || code != 0 || out != want {
 		t.Errorf("report %v, exit %d, output %q, want %q", report, code, out, want)
 	}
