@@ -91,6 +91,7 @@ var homes = map[string]map[string]string{
 		"libctx/log": "writes log lines; zap itself would bring net/http",
 	},
 	"net/http": {
+		"ctxd/internal/model/detect":    "asks servers of models on this machine what they have",
 		"ctxd/internal/model/failure":   "what an answer of HTTP says of a failure",
 		"ctxd/internal/model/openai":    "hands our transport to the provider's library",
 		"ctxd/internal/model/transport": "reaches providers",

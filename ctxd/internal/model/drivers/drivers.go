@@ -4,6 +4,7 @@ package drivers
 import (
 	"cortexfs.org/ctxd/internal/model"
 	"cortexfs.org/ctxd/internal/model/debug"
+	"cortexfs.org/ctxd/internal/model/detect"
 	"cortexfs.org/ctxd/internal/model/openai"
 )
 
@@ -11,6 +12,7 @@ import (
 func All() model.Registry {
 	return model.Registry{
 		Debug:   debug.Driver{},
+		Detect:  detect.Local,
 		Formats: map[string]model.Driver{"openai.chat": new(openai.Driver)},
 	}
 }
