@@ -6,6 +6,7 @@ import (
 
 	"cortexfs.org/ctxd/internal/model"
 	"cortexfs.org/ctxd/internal/model/failure"
+	"cortexfs.org/ctxd/internal/model/toolnames"
 	"cortexfs.org/ctxd/internal/model/transport"
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/errdefs"
@@ -23,7 +24,7 @@ func isDone(ev transport.Event) bool { return string(bytes.TrimSpace(ev.Data)) =
 // answer collects the chunks of one answer, and passes on what comes as it comes.
 type answer struct {
 	out    model.Sink
-	names  *names
+	names  *toolnames.Table
 	status int
 	key    provider.Secret
 
@@ -170,7 +171,7 @@ func (a *answer) finish() error {
 		m.Content = append(m.Content, wire.Text(a.text.String()))
 	}
 	for i, c := range a.calls {
-		m.Content = append(m.Content, modelwire.Call(i+1, a.names.back(c.name), c.arguments.String()))
+		m.Content = append(m.Content, modelwire.Call(i+1, a.names.Back(c.name), c.arguments.String()))
 	}
 	if _, err := modelwire.MarshalFrame(m); errdefs.Is(err, errdefs.TooBig) {
 		return a.fail(modelwire.Fail(errdefs.TooBig, modelwire.PhaseDecode, modelwire.ClassLimit, "%s", err))

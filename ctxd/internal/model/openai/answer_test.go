@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"cortexfs.org/ctxd/internal/model/toolnames"
 	"cortexfs.org/ctxd/internal/model/transport"
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/errdefs"
@@ -75,7 +76,7 @@ func (s *sink) String() string {
 // play runs events through an answer; the events are data lines.
 func play(events ...string) (*sink, error) {
 	s := &sink{}
-	a := &answer{out: s, status: 200, names: newNames([]modelwire.Tool{{Name: "fs.read"}, {Name: "tsh"}}), key: provider.NewSecret("hush-hush-key")}
+	a := &answer{out: s, status: 200, names: toolnames.New([]modelwire.Tool{{Name: "fs.read"}, {Name: "tsh"}}), key: provider.NewSecret("hush-hush-key")}
 	if err := s.Send(&modelwire.Start{Model: "p/m"}); err != nil {
 		return s, err
 	}

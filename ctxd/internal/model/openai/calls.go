@@ -77,7 +77,7 @@ func (a *answer) show(c *call, piece string) error {
 		}
 		piece = c.arguments.String()
 		c.shown = true
-		if err := a.out.Send(&modelwire.CallStart{Index: c.place, ID: word(c.id), Name: word(a.names.back(c.name))}); err != nil {
+		if err := a.out.Send(&modelwire.CallStart{Index: c.place, ID: word(c.id), Name: word(a.names.Back(c.name))}); err != nil {
 			return err
 		}
 	}

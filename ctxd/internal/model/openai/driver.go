@@ -9,11 +9,10 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"net/url"
-	"sync"
 
 	"cortexfs.org/ctxd/internal/model"
 	"cortexfs.org/ctxd/internal/model/failure"
+	"cortexfs.org/ctxd/internal/model/toolnames"
 	"cortexfs.org/ctxd/internal/model/transport"
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/errdefs"
@@ -25,21 +24,18 @@ import (
 
 // Driver is the driver of the format "openai.chat". It keeps connections open
 // for the next request. The zero value is ready.
-type Driver struct {
-	mu         sync.Mutex
-	transports map[string]*transport.Transport // by proxy, "" is none
-}
+type Driver struct{ pool transport.Pool }
 
 var _ model.Driver = (*Driver)(nil)
 
 // Generate does one request (model.Driver).
 func (d *Driver) Generate(ctx context.Context, p *provider.Provider, key provider.Secret, g *modelwire.Generate, out model.Sink) error {
-	names := newNames(g.Tools)
+	names := toolnames.New(g.Tools)
 	params, err := request(p, g, names)
 	if err != nil {
 		return modelwire.Fail(errdefs.KindOf(err), modelwire.PhasePreSend, modelwire.ClassInvalid, "%s", err)
 	}
-	below, err := d.transport(p.Proxy)
+	below, err := d.pool.Get(p.Proxy, isDone)
 	if err != nil {
 		return modelwire.Fail(errdefs.Invalid, modelwire.PhasePreSend, modelwire.ClassInvalid, "%s", err)
 	}
@@ -104,30 +100,4 @@ func read(stream *transport.Stream, a *answer) error {
 			return err
 		}
 	}
-}
-
-// transport is the one for a proxy. A driver that has seen too many different
-// ones begins anew; requests that are going on keep theirs.
-func (d *Driver) transport(proxy string) (*transport.Transport, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if t := d.transports[proxy]; t != nil {
-		return t, nil
-	}
-	var u *url.URL
-	if proxy != "" {
-		var err error
-		if u, err = url.Parse(proxy); err != nil {
-			return nil, errdefs.New(errdefs.Invalid, "the provider's proxy is no URL")
-		}
-	}
-	if d.transports == nil || len(d.transports) >= libctx.MaxProxies {
-		for _, t := range d.transports {
-			t.CloseIdle()
-		}
-		d.transports = map[string]*transport.Transport{}
-	}
-	t := transport.New(u, transport.Standard, isDone)
-	d.transports[proxy] = t
-	return t, nil
 }

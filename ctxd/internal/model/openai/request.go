@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"cortexfs.org/ctxd/internal/model/toolnames"
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/libctx/modelwire"
@@ -20,7 +21,7 @@ import (
 
 // request maps a canonical request. Errors are of a kind that says what is wrong
 // with it.
-func request(p *provider.Provider, g *modelwire.Generate, names *names) (openai.ChatCompletionNewParams, error) {
+func request(p *provider.Provider, g *modelwire.Generate, names *toolnames.Table) (openai.ChatCompletionNewParams, error) {
 	var c openai.ChatCompletionNewParams
 	m, ok := p.Model(modelwire.NameOf(g.Model))
 	if !ok {
@@ -32,7 +33,7 @@ func request(p *provider.Provider, g *modelwire.Generate, names *names) (openai.
 		return c, errdefs.New(errdefs.Invalid, "the request has no message with a text")
 	}
 	for _, t := range g.Tools {
-		f, err := function(t, names.of(t.Name))
+		f, err := function(t, names.Of(t.Name))
 		if err != nil {
 			return c, err
 		}
@@ -72,7 +73,7 @@ func hostOf(base string) string {
 
 // messages maps the conversation. Reasoning stays here; a message that has
 // nothing left to say is left out.
-func messages(list []modelwire.Message, names *names) []openai.ChatCompletionMessageParamUnion {
+func messages(list []modelwire.Message, names *toolnames.Table) []openai.ChatCompletionMessageParamUnion {
 	var out []openai.ChatCompletionMessageParamUnion
 	for _, m := range list {
 		text := textOf(m.Content)
@@ -115,22 +116,16 @@ func textOf(parts []wire.Part) string {
 	return strings.Join(texts, "\n")
 }
 
-// unnamed stands for the name of a call whose name was none.
-const unnamed = "unknown"
-
 // calls maps the calls of an assistant message. One that was wrong goes back
 // with an empty object, since servers refuse what is no JSON; its result says
 // what was wrong.
-func calls(parts []wire.Part, names *names) []openai.ChatCompletionMessageToolCallUnionParam {
+func calls(parts []wire.Part, names *toolnames.Table) []openai.ChatCompletionMessageToolCallUnionParam {
 	var out []openai.ChatCompletionMessageToolCallUnionParam
 	for _, p := range parts {
 		if p.Type != "tool_call" {
 			continue
 		}
-		f := openai.ChatCompletionMessageFunctionToolCallFunctionParam{Name: unnamed, Arguments: "{}"}
-		if p.Name != "" {
-			f.Name = names.of(p.Name)
-		}
+		f := openai.ChatCompletionMessageFunctionToolCallFunctionParam{Name: names.Of(p.Name), Arguments: "{}"}
 		if p.Invalid == "" && len(p.Arguments) > 0 {
 			f.Arguments = string(p.Arguments)
 		}

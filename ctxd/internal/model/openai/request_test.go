@@ -1,11 +1,10 @@
 package openai
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
-	"cortexfs.org/libctx"
+	"cortexfs.org/ctxd/internal/model/toolnames"
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/libctx/modelwire"
 	"cortexfs.org/libctx/provider"
@@ -24,7 +23,7 @@ func someProvider(base string) *provider.Provider {
 // sent is the body of a request, indented and with sorted names, for reading.
 func sent(t *testing.T, p *provider.Provider, g *modelwire.Generate) string {
 	t.Helper()
-	params, err := request(p, g, newNames(g.Tools))
+	params, err := request(p, g, toolnames.New(g.Tools))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +183,7 @@ func TestRequest(t *testing.T) {
 	// depend on it.
 	first := ""
 	for range 20 {
-		params, err := request(someProvider("https://api.openai.com/v1"), g, newNames(g.Tools))
+		params, err := request(someProvider("https://api.openai.com/v1"), g, toolnames.New(g.Tools))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -256,69 +255,8 @@ func TestRequestRefused(t *testing.T) {
 	} {
 		g := &modelwire.Generate{Model: "p/big", Messages: []modelwire.Message{user("x")}}
 		c.change(g)
-		if _, err := request(someProvider("https://api.openai.com/v1"), g, newNames(nil)); errdefs.KindOf(err) != c.kind {
+		if _, err := request(someProvider("https://api.openai.com/v1"), g, toolnames.New(nil)); errdefs.KindOf(err) != c.kind {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-}
-
-func TestNames(t *testing.T) {
-	long := strings.Repeat("a", 60)
-	var tools []modelwire.Tool
-	for _, name := range []string{"a+b", "a.b", "a__b", "a_p_b", "agent.update", long + ".x", long + "__x", "tsh", "x-y"} {
-		if _, err := libctx.ParseTool(name); err != nil {
-			t.Fatal(err)
-		}
-		tools = append(tools, modelwire.Tool{Name: libctx.Tool(name)})
-	}
-	n := newNames(tools)
-	seen := map[string]bool{}
-	for _, tool := range tools {
-		f := n.of(tool.Name)
-		if f == "" || len(f) > 64 || strings.Trim(f, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") != "" {
-			t.Errorf("%s is %q", tool.Name, f)
-		}
-		if seen[f] {
-			t.Errorf("%s is %q, which is taken", tool.Name, f)
-		}
-		seen[f] = true
-		if back := n.back(f); back != string(tool.Name) {
-			t.Errorf("%s is %q is %s", tool.Name, f, back)
-		}
-	}
-	for tool, want := range map[libctx.Tool]string{
-		"tsh": "tsh", "a__b": "a__b", "a.b": "a__b_1", "a_p_b": "a_p_b", "a+b": "a_p_b_0", "agent.update": "agent__update",
-		"not.declared": "not__declared",
-	} {
-		if got := n.of(tool); got != want {
-			t.Errorf("%s is %q, not %q", tool, got, want)
-		}
-	}
-	for function, want := range map[string]string{"agent.update": "agent.update", "never__heard": "never__heard", "": "", "ä b": "ä b"} {
-		if got := n.back(function); got != want {
-			t.Errorf("%q is %q, not %q", function, got, want)
-		}
-	}
-}
-
-func FuzzNames(f *testing.F) {
-	f.Add("a.b a__b a+b tsh")
-	f.Add(fmt.Sprintf("%[1]s.x %[1]s__x %[1]s+", strings.Repeat("a", 62)))
-	f.Add("a.b a__b a__b_0 a__b_1 a__b_2")
-	f.Fuzz(func(t *testing.T, text string) {
-		var tools []modelwire.Tool
-		had := map[string]bool{}
-		for _, name := range strings.Fields(text) {
-			if tool, err := libctx.ParseTool(name); err == nil && !had[name] && len(tools) < 1000 {
-				had[name] = true
-				tools = append(tools, modelwire.Tool{Name: tool})
-			}
-		}
-		n := newNames(tools)
-		for _, tool := range tools {
-			if f := n.of(tool.Name); len(f) > 64 || n.back(f) != string(tool.Name) {
-				t.Fatalf("%s is %q is %q", tool.Name, f, n.back(f))
-			}
-		}
-	})
 }

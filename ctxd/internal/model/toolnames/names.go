@@ -1,4 +1,7 @@
-package openai
+// Package toolnames gives tools the names that providers allow for functions,
+// and takes them back. It is the same for every wire format and does no I/O;
+// docs/reference/model-openai.md says which name becomes which.
+package toolnames
 
 import (
 	"strconv"
@@ -8,22 +11,25 @@ import (
 	"cortexfs.org/libctx/modelwire"
 )
 
-// maxFunction is the bytes of a function's name; OpenAI takes letters, digits,
-// "_" and "-".
+// maxFunction is the bytes of a function's name: the least of what providers
+// take. All of them take letters, digits, "_" and "-".
 const maxFunction = 64
 
-// names are the tools of a request as functions. Names of tools hold "." and
+// Unnamed stands for the name of a call whose name was none.
+const Unnamed = "unknown"
+
+// Table are the tools of a request as functions. Names of tools hold "." and
 // "+", which functions can not.
-type names struct {
+type Table struct {
 	function map[libctx.Tool]string
 	tool     map[string]libctx.Tool
 }
 
-// newNames gives each tool its function's name: its own if that is one; else
+// New gives each tool its function's name: its own if that is one; else
 // encode's; if that is too long or another tool's, a beginning of it, "_", and
 // the tool's place in the list.
-func newNames(tools []modelwire.Tool) *names {
-	n := &names{map[libctx.Tool]string{}, map[string]libctx.Tool{}}
+func New(tools []modelwire.Tool) *Table {
+	n := &Table{map[libctx.Tool]string{}, map[string]libctx.Tool{}}
 	for _, t := range tools {
 		if name := string(t.Name); encode(t.Name) == name {
 			n.add(t.Name, name)
@@ -44,13 +50,16 @@ func newNames(tools []modelwire.Tool) *names {
 	return n
 }
 
-func (n *names) add(tool libctx.Tool, function string) {
+func (n *Table) add(tool libctx.Tool, function string) {
 	n.function[tool], n.tool[function] = function, tool
 }
 
-// of is the function of a tool. A tool of the history that this request does not
-// declare is encoded like the others.
-func (n *names) of(tool libctx.Tool) string {
+// Of is the function of a tool. A tool of the history that this request does not
+// declare is encoded like the others; no name is Unnamed.
+func (n *Table) Of(tool libctx.Tool) string {
+	if tool == "" {
+		return Unnamed
+	}
 	if name := n.function[tool]; name != "" {
 		return name
 	}
@@ -58,9 +67,9 @@ func (n *names) of(tool libctx.Tool) string {
 	return name[:min(len(name), maxFunction)]
 }
 
-// back is the tool that a model means: the one whose function it named, else
+// Back is the tool that a model means: the one whose function it named, else
 // what it wrote.
-func (n *names) back(function string) string {
+func (n *Table) Back(function string) string {
 	if tool := n.tool[function]; tool != "" {
 		return string(tool)
 	}
