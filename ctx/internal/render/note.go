@@ -32,11 +32,13 @@ func Context(f *wire.Context) string {
 	return "for want of room the model " + strings.Join(what, ", and ")
 }
 
-func messages(n int) string {
+func messages(n int) string { return count(n, "message") }
+
+func count(n int, what string) string {
 	if n == 1 {
-		return "1 message"
+		return "1 " + what
 	}
-	return fmt.Sprintf("%d messages", n)
+	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // Head is the first lines of a text, each at most columns wide, and a line that
@@ -54,5 +56,5 @@ func Head(text string, lines, columns int, more string) string {
 	if !cut {
 		return text
 	}
-	return strings.Join(shown, "\n") + fmt.Sprintf("\n[%s in %d lines; %s]", size, len(all), more)
+	return strings.Join(shown, "\n") + "\n[" + size + " in " + count(len(all), "line") + "; " + more + "]"
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"cortexfs.org/libctx/wire"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -37,6 +38,47 @@ func TestUnits(t *testing.T) {
 		59999 * time.Millisecond: "59.9 s", 125 * time.Second: "2 min 5 s", 90 * time.Minute: "1 h 30 min"} {
 		if got := Duration(d); got != want {
 			t.Errorf("Duration(%v) = %q, want %q", d, got, want)
+		}
+	}
+}
+
+func TestMoney(t *testing.T) {
+	for pico, want := range map[int64]string{
+		0: "$0", 1: "<$0.0001", 99_999_999: "<$0.0001", 100_000_000: "$0.0001", 149_999_999: "$0.0001", 150_000_000: "$0.0002",
+		999_950_000_000: "$1.0000", 1_234_500_000_000: "$1.2345", 1<<63 - 1: "$9223372.0369", -1: "unknown",
+	} {
+		if got := Dollars(pico); got != want {
+			t.Errorf("Dollars(%d) = %q, want %q", pico, got, want)
+		}
+	}
+	if Known("5", true, true)+Known("5", true, false)+Known("5", false, false) != "5at least 5unknown" {
+		t.Error(Known("5", true, true), Known("5", true, false), Known("5", false, false))
+	}
+}
+
+func TestContext(t *testing.T) {
+	for want, f := range map[string]wire.Context{
+		"the model is shown the whole conversation":                                                                 {},
+		"for want of room the model is not shown the oldest 1 message":                                              {Dropped: 1},
+		"for want of room the model sees 2 messages shortened":                                                      {Clipped: 2},
+		"for want of room the model is not shown the beginning of the conversation":                                 {Older: true},
+		"for want of room the model is not shown 3 messages and all that came before, and sees 1 message shortened": {Older: true, Dropped: 3, Clipped: 1},
+	} {
+		if got := Context(&f); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+func TestHead(t *testing.T) {
+	for _, c := range [][2]string{
+		{"", ""}, {"a\n", "a\n"}, {"a\nb\nc", "a\nb\nc"}, {"0123456789", "0123456789"},
+		{"a\nb\nc\nd\n", "a\nb\nc\n[8 B in 4 lines; more]"},
+		{"0123456789x", "012345678…\n[11 B in 1 line; more]"},
+		{"\n\n\n\n", "\n\n\n\n"},
+	} {
+		if got := Head(c[0], 3, 10, "more"); got != c[1] {
+			t.Errorf("Head(%q) = %q, want %q", c[0], got, c[1])
 		}
 	}
 }

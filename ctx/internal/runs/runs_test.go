@@ -96,3 +96,36 @@ func TestClippedMessage(t *testing.T) {
 		t.Errorf("%q", out.String())
 	}
 }
+
+// However reasoning is cut into pieces, its lines are said whole, blank ones not
+// at all, and none grows without bound.
+func TestThought(t *testing.T) {
+	const text = "Grün\n\n  \n日本 🙂\nthe rest"
+	for range 200 {
+		var said []string
+		say := func(line string) { said = append(said, line) }
+		var think thought
+		for rest := []rune(text); len(rest) > 0; {
+			n := 1 + rand.IntN(len(rest))
+			think.piece(string(rest[:n]), say)
+			rest = rest[n:]
+		}
+		think.end(say)
+		think.end(say)
+		if got := strings.Join(said, "|"); got != "reasoning: Grün|reasoning: 日本 🙂|reasoning: the rest" {
+			t.Fatalf("said %q", got)
+		}
+	}
+	var think thought
+	lines := 0
+	for range 100 {
+		think.piece(strings.Repeat("x", 1000), func(line string) {
+			if lines++; len(line) > maxThought+2000 {
+				t.Errorf("a line of %d bytes", len(line))
+			}
+		})
+	}
+	if lines < 30 || think.line.Len() > maxThought+1000 {
+		t.Errorf("%d lines, %d bytes are left", lines, think.line.Len())
+	}
+}

@@ -115,7 +115,11 @@ func (p *page) entry(e *session.Entry) {
 		case "tool_call":
 			p.say("call", called(c))
 		case "tool_result":
-			p.say("result", p.result(c))
+			who := "result"
+			if c.Name != "" {
+				who += " " + inert.Line(string(c.Name))
+			}
+			p.say(who, p.result(c))
 		}
 	}
 }

@@ -46,15 +46,16 @@ func PrintUsage(from *caller.Caller, a libctx.Agent, named string) error {
 	}
 	defer r.Close()
 	var damage error
+	var total use
 	runs, err := account(r, modelled(from, a), func(err error) {
 		from.Warn(notice(err))
 		damage = err
+		total.unknown++ // it may have said what something used
 	})
 	if err != nil {
 		return err
 	}
 	name := r.Info().Session
-	var total use
 	var rows []output.Row
 	for _, x := range runs {
 		total.join(&x.use)

@@ -5,6 +5,7 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"strings"
 
 	"cortexfs.org/ctx/internal/render"
 	"cortexfs.org/libctx"
@@ -108,7 +109,11 @@ func (u *use) number(n int64) string {
 
 func (u *use) money() string {
 	complete, some := u.priced()
-	return render.Known(render.Dollars(u.cost), some, complete)
+	text := render.Dollars(u.cost)
+	if !complete && strings.HasPrefix(text, "<") {
+		text = "$0" // "at least less than" says nothing
+	}
+	return render.Known(text, some, complete)
 }
 
 // run is one run of a session with what it used.
