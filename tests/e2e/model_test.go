@@ -49,8 +49,8 @@ func modelArgs(model string, tools ...string) []string {
 	return args
 }
 
-// scripted is modelled with debug/script and the lines of its script.
-func scripted(t *testing.T, lines []string, tools ...string) *world.World {
+// played is modelled with debug/script and the lines of its script.
+func played(t *testing.T, lines []string, tools ...string) *world.World {
 	t.Helper()
 	w := modelled(t, "debug/script", tools...)
 	script := w.Dir + "/script.jsonl"
@@ -104,7 +104,7 @@ func TestModelAgent(t *testing.T) {
 
 // TestRequest: what a model is told.
 func TestRequest(t *testing.T) {
-	w := scripted(t, []string{
+	w := played(t, []string{
 		`{"block":"first"}`,
 		`{"expect":{"messages":2,"last":"read","tools":["fs.read","tsh"],"contains":["Your only native callable tool is tsh.","be kind","The rules of this place","fs.read"],"lacks":["CTX_TEST_SECRET","hunter2"]}}`,
 		`{"answer":{"text":"Reading.","reasoning":"I should.","calls":[{"name":"fs.read","arguments":{"path":"README.md"}},{"name":"tsh","arguments":{"args":["fs.list","."]}}]}}`,
@@ -132,7 +132,7 @@ func TestBadCalls(t *testing.T) {
 	for range 34 {
 		many = append(many, `{"name":"tsh","arguments":{"args":["help"]}}`)
 	}
-	w := scripted(t, []string{
+	w := played(t, []string{
 		`{"block":"not well formed"}`,
 		`{"answer":{"calls":[{"name":"tsh","arguments":"{\"args\":"},{"name":"no/tool","arguments":{}},{"name":"other","arguments":{}},{"name":"fs.read","arguments":{"path":7}},{"name":"tsh","arguments":" "}]}}`,
 		`{"block":"cut off"}`,
@@ -168,7 +168,7 @@ func TestBadCalls(t *testing.T) {
 // lets the agent use it, and never afterwards.
 func TestFallback(t *testing.T) {
 	busy := `{"fail":{"code":"EREMOTEIO","phase":"provider","status":503,"class":"overloaded","accepted":true,"message":"busy"}}`
-	w := scripted(t, []string{
+	w := played(t, []string{
 		`{"block":"busy"}`, busy,
 		`{"block":"busy again"}`, busy,
 		`{"block":"begun"}`, `{"type":"delta","text":"It"}`, busy,
@@ -207,7 +207,7 @@ func TestNotAllowed(t *testing.T) {
 // TestBrokenAnswers: what ends too early is no answer, its use is not known, and
 // the session works on, also when ctxmodel died.
 func TestBrokenAnswers(t *testing.T) {
-	w := scripted(t, []string{
+	w := played(t, []string{
 		`{"block":"dropped"}`, `{"type":"delta","text":"Half an"}`, `{"fault":"drop"}`,
 		`{"block":"killed"}`, `{"type":"delta","text":"Half an"}`, `{"fault":"kill"}`,
 		`{"block":"unsaid"}`, `{"type":"message","content":[{"type":"text","text":"whole"}],"stop":"end"}`,
@@ -225,7 +225,7 @@ func TestBrokenAnswers(t *testing.T) {
 // TestCancelModel: a run ends at once while its model thinks, and what the
 // model had said is not kept.
 func TestCancelModel(t *testing.T) {
-	w := scripted(t, []string{
+	w := played(t, []string{
 		`{"block":"silent"}`, `{"type":"lifecycle","state":"loading"}`, `{"fault":"hang"}`,
 		`{"block":"speaking"}`, `{"type":"delta","text":"Half an"}`, `{"fault":"hang"}`,
 		`{"block":"then"}`, `{"expect":{"lacks":["Half an"]}}`, `{"answer":{"text":"Yes."}}`,
@@ -242,7 +242,7 @@ func TestCancelModel(t *testing.T) {
 
 // TestModelWithoutTools: a run without tools declares none, and calls none.
 func TestModelWithoutTools(t *testing.T) {
-	w := scripted(t, []string{
+	w := played(t, []string{
 		`{"block":"first"}`, `{"expect":{"tools":[]}}`,
 		`{"answer":{"calls":[{"name":"tsh","arguments":{"args":["fs.read","README.md"]}}]}}`,
 		`{"block":"second"}`, `{"expect":{"tools":[],"contains":["may not call tools"],"lacks":["three"]}}`, `{"answer":{"text":"Well."}}`,
@@ -255,7 +255,7 @@ func TestModelWithoutTools(t *testing.T) {
 
 // TestTurnLimit: a model that never ends is ended.
 func TestTurnLimit(t *testing.T) {
-	w := scripted(t, []string{
+	w := played(t, []string{
 		`{"block":"for ever","repeat":true}`, `{"answer":{"calls":[{"name":"tsh","arguments":"no"}]}}`,
 	})
 	frames := say(w, "go")
@@ -270,7 +270,7 @@ func TestTurnLimit(t *testing.T) {
 // TestLongAnswer: an answer of more than a frame holds is whole in the ledger.
 func TestLongAnswer(t *testing.T) {
 	long := strings.Repeat("All work and no play makes Jack a dull boy. ", 40_000)
-	w := scripted(t, []string{
+	w := played(t, []string{
 		`{"block":"long"}`, `{"answer":{"text":` + world.JSON(long) + `}}`,
 		`{"block":"after"}`, `{"answer":{"text":"Yes."}}`,
 	})
@@ -343,7 +343,7 @@ func TestNobodyServesModels(t *testing.T) {
 // is not made again, its result says what is known, and the next request is
 // whole.
 func TestModelKilledInACall(t *testing.T) {
-	w := scripted(t, []string{
+	w := played(t, []string{
 		`{"block":"begin"}`,
 		`{"answer":{"calls":[{"name":"tsh","arguments":{"args":["shell.exec","echo x >> count; echo > begun; sleep 1000"]}},{"name":"tsh","arguments":{"args":["shell.exec","echo y >> count"]}}]}}`,
 		`{"block":"after"}`,
@@ -367,7 +367,7 @@ func TestModelKilledInACall(t *testing.T) {
 // TestCancelInACall: a cancelled run asks its model nothing more, and every call
 // has a result.
 func TestCancelInACall(t *testing.T) {
-	w := scripted(t, []string{
+	w := played(t, []string{
 		`{"block":"begin"}`,
 		`{"answer":{"calls":[{"name":"tsh","arguments":{"args":["shell.exec","echo > begun; sleep 1000"]}},{"name":"tsh","arguments":{"args":["shell.exec","echo > never"]}}]}}`,
 		`{"block":"after"}`,
