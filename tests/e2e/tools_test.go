@@ -174,7 +174,7 @@ func TestKilledTool(t *testing.T) {
 		`call shell.exec {"cmd":"echo after"}`,
 	)), "done")
 	mustMatch(t, f,
-		`error: tool output: there is no done frame: the tool was killed, or ended without an answer\nbefore\nx+.*exit code 137`,
+		`error: tool output: there is no done frame: the tool was killed, or ended without an answer\nbefore\nx+.*exit code 137 \(SIGKILL\)`,
 		`error: before\n\[cancelled and killed \(.*terminated.*\), exit .*`,
 		`ok: after\n\[exit 0, .*`,
 	)

@@ -25,6 +25,7 @@ import (
 	"cortexfs.org/libctx/wire"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+	"golang.org/x/sys/unix"
 )
 
 // Runner starts the tools of one agent.
@@ -195,7 +196,7 @@ func (a *Admitted) cli(ctx context.Context, spec sandbox.Spec) (Result, error) {
 	res.ExitCode = &end.ExitCode
 	if end.ExitCode != 0 {
 		res.Status = "error"
-		res.Content = join(res.Content, stderr.Text(), fmt.Sprintf("exit code %d", end.ExitCode))
+		res.Content = join(res.Content, stderr.Text(), ended(end.ExitCode))
 	}
 	return res, nil
 }
@@ -219,7 +220,7 @@ func (a *Admitted) json(ctx context.Context, spec sandbox.Spec) (Result, error) 
 	}
 	got, err := toolwire.Read(stdout.b, a.call.Run)
 	if err != nil {
-		res.Content = join(err.Error(), stderr.Text(), fmt.Sprintf("exit code %d", end.ExitCode))
+		res.Content = join(err.Error(), stderr.Text(), ended(end.ExitCode))
 		return res, nil
 	}
 	res.Content, res.Truncated, res.ExitCode = got.Text, got.Truncated, got.ExitCode
@@ -229,7 +230,7 @@ func (a *Admitted) json(ctx context.Context, spec sandbox.Spec) (Result, error) 
 	case end.ExitCode != 0:
 		// A command that a tool runs shares its sandbox. It may find the way to
 		// its output and kill it, but not both write for it and let it end well.
-		res.Content = join(got.Text, stderr.Text(), fmt.Sprintf("exit code %d", end.ExitCode))
+		res.Content = join(got.Text, stderr.Text(), ended(end.ExitCode))
 		res.ExitCode = &end.ExitCode
 	default:
 		res.Status = "ok"
@@ -250,6 +251,16 @@ func why(ctx context.Context, err error) (string, error) {
 		return "the tool could not be started", err
 	}
 	return "the tool was stopped", err
+}
+
+// ended is how a process ended, in words: a code over 128 is what a shell makes
+// of a signal.
+func ended(code int) string {
+	text := fmt.Sprintf("exit code %d", code)
+	if name := unix.SignalName(unix.Signal(code - 128)); code > 128 && name != "" {
+		text += " (" + name + ")"
+	}
+	return text
 }
 
 // join puts texts below one another, leaving out empty ones.

@@ -121,10 +121,32 @@ func become(env []string) error {
 func execute(r sandbox.Request) error {
 	err := syscall.Exec(r.Argv[0], r.Argv, r.Env)
 	kind := errdefs.KindOf(err)
+	if name := interpreter(r.Argv[0]); errors.Is(err, syscall.ENOENT) && name != "" {
+		return errdefs.New(errdefs.Invalid, "execute %s: its first line names the interpreter %q, which is not there", r.Argv[0], name)
+	}
 	if errors.Is(err, syscall.E2BIG) || errors.Is(err, syscall.ENOEXEC) {
 		kind = errdefs.Invalid
 	}
 	return errdefs.New(kind, "execute %s: %w", r.Argv[0], err)
+}
+
+// interpreter is what the first line of a script names, "" if there is none. A
+// script with the line ends of another system names one that ends in "\r".
+func interpreter(script string) string {
+	f, err := os.Open(script)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	head := make([]byte, 256) // as much as the kernel looks at
+	n, _ := f.Read(head)
+	line, _, _ := strings.Cut(string(head[:n]), "\n")
+	name, ok := strings.CutPrefix(line, "#!")
+	if !ok {
+		return ""
+	}
+	name, _, _ = strings.Cut(strings.Trim(name, " \t"), " ")
+	return name
 }
 
 // closeOthers sees to it that no payload has a descriptor from 3 up, ours

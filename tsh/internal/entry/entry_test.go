@@ -275,3 +275,25 @@ func TestLowerLimitStays(t *testing.T) {
 		t.Errorf("report %v, exit %d, output %q, want %q", report, code, out, want)
 	}
 }
+
+// TestInterpreter: a script whose interpreter is not there says so, as the
+// kernel's own answer would have it that the script is not.
+func TestInterpreter(t *testing.T) {
+	script := filepath.Join(t.TempDir(), "tool")
+	for line, want := range map[string]string{
+		"#!/usr/bin/python3\r\nprint()\r\n": `interpreter "/usr/bin/python3\r"`,
+		"#! /no/such/thing -x\n":            `interpreter "/no/such/thing"`,
+	} {
+		if err := os.WriteFile(script, []byte(line), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		_, _, report := step(t, sandbox.Request{Cwd: "/", Argv: []string{script}})
+		if !errdefs.Is(report, errdefs.Invalid) || !strings.Contains(report.Error(), want) {
+			t.Errorf("%q: %v", line, report)
+		}
+	}
+	_, code, report := step(t, sandbox.Request{Cwd: "/", Argv: []string{script + "2"}})
+	if !errdefs.Is(report, errdefs.NotFound) || code != exitNotFound {
+		t.Errorf("no script: exit %d, %v", code, report)
+	}
+}
