@@ -108,6 +108,16 @@ func TestSendToAModelAgent(t *testing.T) {
 			"tokens: 10 input, 7 cache read, 0 cache write, 2 output\ntold: not\\nthat\nreasoning: Hm.\ntokens: unknown: cut off\n")
 }
 
+// What was said into the run is among its frames.
+func TestRawOfASteeredRun(t *testing.T) {
+	w := newWorld(t)
+	frames := []string{start, `{"type":"accepted","id":"RUN.2","run":"RUN","op":"steer","client_id":"m-2","input":"x"}`,
+		`{"type":"steering_delivered","id":"RUN.3","run":"RUN","client_id":"m-2","op":"steer","text":"x"}`, done}
+	w.serve(answering(frames...))
+	want := strings.NewReplacer("RUN", run1, "ID", "m1").Replace(strings.Join(frames, "\n") + "\n")
+	w.want(w.run("agent", "send", "--raw", "--id", "m1", "coder", "x"), 0, want, "")
+}
+
 // modelled adds the model agent m, with rules and a skill around its workspace.
 func (w *world) modelled() {
 	w.t.Helper()

@@ -106,7 +106,7 @@ func (t *target) mine(f wire.Frame) bool {
 	}
 	switch f := f.(type) {
 	case *wire.Accepted:
-		return false // of a cancel
+		return h.ID != "" // else it is the answer to a cancel
 	case *wire.Error:
 		if !f.Recoverable {
 			t.failed = client.FrameError(f)
