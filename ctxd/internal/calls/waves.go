@@ -17,7 +17,8 @@ import (
 // libctx.MaxWave; every other one waits for those before it and lets those after
 // it wait. Each is decided about when its turn comes, and each result is durable
 // as soon as it is there. After All every call has a result in the ledger,
-// unless storage failed. The error ends the run.
+// unless storage failed. Calls that were not started when the run was told to
+// finish are not started. The error ends the run.
 func (c *Caller) All(ctx context.Context, r *run.Run, list []toolrun.Call) error {
 	return carryOut(ctx, &desk{c, r}, list)
 }
@@ -25,6 +26,7 @@ func (c *Caller) All(ctx context.Context, r *run.Run, list []toolrun.Call) error
 // counter is what waves are made with: the decision, the execution and the
 // ledger of one run.
 type counter interface {
+	finishing() bool // no further call may be started
 	decide(toolrun.Call) (ticket, error)
 	execute(context.Context, ticket) (toolrun.Result, error)
 	commit(decisions []ticket, results []settled) error
@@ -46,26 +48,33 @@ type settled struct {
 // carryOut is All.
 func carryOut(ctx context.Context, at counter, list []toolrun.Call) error {
 	for len(list) > 0 {
+		if at.finishing() {
+			return abandon(at, list, ToolFree, nil)
+		}
 		n, err := wave(ctx, at, list)
 		list = list[n:]
 		if err != nil {
-			return abandon(at, list, err)
+			return abandon(at, list, Abandoned, err)
 		}
 	}
 	return nil
 }
 
-// abandon settles the calls that are not started any more, and returns why.
-func abandon(at counter, rest []toolrun.Call, why error) error {
+// abandon settles the calls that are not started any more with one sentence, and
+// returns why. Without an error of the run that of the commit is one.
+func abandon(at counter, rest []toolrun.Call, sentence string, why error) error {
 	if len(rest) == 0 {
 		return why
 	}
 	results := make([]settled, len(rest))
 	for i, call := range rest {
-		results[i] = settled{call, toolrun.Failure(Abandoned)}
+		results[i] = settled{call, toolrun.Failure(sentence)}
 	}
-	_ = at.commit(nil, results) // if this fails, so will the end of the run, which reports it
-	return why
+	err := at.commit(nil, results)
+	if why != nil {
+		return why // if the commit failed too, so will the end of the run, which reports it
+	}
+	return err
 }
 
 // wave carries out the calls at the front that belong together and says how many
@@ -74,7 +83,7 @@ func wave(ctx context.Context, at counter, list []toolrun.Call) (int, error) {
 	if err := context.Cause(ctx); err != nil {
 		return 0, err
 	}
-	fault.Point("calls.committed")
+	fault.Point("calls.wave")
 	tickets, err := gather(at, list)
 	defer func() {
 		for _, t := range tickets {
@@ -165,6 +174,8 @@ type desk struct {
 	caller *Caller
 	run    *run.Run
 }
+
+func (d *desk) finishing() bool { return d.run.Finishing() }
 
 func (d *desk) decide(call toolrun.Call) (ticket, error) { return d.caller.Decide(d.run, call) }
 

@@ -36,7 +36,10 @@ type fake struct {
 	meet   map[string]chan struct{} // an execution waits for its channel, if it has one
 	began  func(name string)
 	refuse func(batch string) error // of commits
+	free   func() bool
 }
+
+func (f *fake) finishing() bool { return f.free != nil && f.free() }
 
 type fakeTicket struct {
 	of   *fake
@@ -216,6 +219,16 @@ func TestCancelled(t *testing.T) {
 	f = &fake{}
 	if err := carryOut(ctx, f, list("c1")); !errors.Is(err, why) || !slices.Equal(f.log, []string{"commit =c1"}) {
 		t.Errorf("%v %v", err, f.log)
+	}
+}
+
+// TestFinish: a run that is told to finish starts no call any more, and goes on.
+func TestFinish(t *testing.T) {
+	asked := 0
+	f := &fake{free: func() bool { asked++; return asked > 1 }}
+	err := carryOut(t.Context(), f, list("c1 c2 r3"))
+	if diff := cmp.Diff([]string{"commit ?c1", "run c1", "commit =c1", "commit =c2 =r3"}, f.log); diff != "" || err != nil {
+		t.Errorf("%v %s", err, diff)
 	}
 }
 
