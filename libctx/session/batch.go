@@ -2,6 +2,7 @@ package session
 
 import (
 	"hash/crc32"
+	"slices"
 
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/errdefs"
@@ -14,6 +15,7 @@ type batch struct {
 	bytes          []byte
 	events         []Event
 	started, ended bool
+	due            int // bytes of it that room was kept for
 }
 
 // maxClosing bounds a batch that may use the reserve of a full ledger.
@@ -43,6 +45,7 @@ func (s *Session) prepare(records []Record) (*batch, error) {
 		if err := s.admit(br, &a); err != nil {
 			return nil, errdefs.New(errdefs.KindOf(err), "%s record: %w", br.Type, err)
 		}
+		due := br.delivers() || br.enters() && s.st.fold.find(br.Run) != nil
 		events, err := s.st.fold.frames(text, br)
 		if err != nil {
 			return nil, errdefs.New(errdefs.Invalid, "%s record: %w", br.Type, err)
@@ -54,7 +57,12 @@ func (s *Session) prepare(records []Record) (*batch, error) {
 		b.events = append(b.events, events...)
 		b.started = b.started || br.starts() && br.Frame.Op != "tsh"
 		b.ended = b.ended || br.Type == "checkpoint"
-		closing = closing && br.closes()
+		switch {
+		case due:
+			b.due += len(text)
+		case !br.closes():
+			closing = false
+		}
 	}
 	if a.waiting != "" {
 		return nil, errdefs.New(errdefs.Invalid, "the message of run %s has no start frame with it", a.waiting)
@@ -63,9 +71,10 @@ func (s *Session) prepare(records []Record) (*batch, error) {
 }
 
 // fit checks the ledger's limits with the batch taken. Only a small batch that
-// ends something may go into the reserve.
+// ends something may go into the reserve; what room was kept for does not count.
 func (s *Session) fit(b *batch, closing bool) error {
-	if closing && len(b.bytes) <= maxClosing && s.st.size <= s.limits.ledger && s.st.seq <= s.limits.records {
+	bytes, records := s.st.fold.owed()
+	if closing && len(b.bytes)-b.due <= maxClosing && s.st.size+bytes <= s.limits.ledger && s.st.seq+records <= s.limits.records {
 		return nil
 	}
 	return s.room()
@@ -94,9 +103,9 @@ func (s *Session) fill(r Record, ts string) {
 
 // admission is what the rules of a batch need to know of its earlier records.
 type admission struct {
-	end     int64           // of the ledger on disk
-	waiting libctx.Run      // of a user message whose start frame has to follow
-	client  libctx.ClientID // of the start frame in the batch
+	end     int64             // of the ledger on disk
+	waiting libctx.Run        // of a user message whose start frame has to follow
+	clients []libctx.ClientID // that are used in the batch
 }
 
 // admit checks a record against the rules that a writer keeps and a reader does
@@ -120,16 +129,7 @@ func (s *Session) admit(b *brief, a *admission) error {
 		if b.Frame.ClientID == "" {
 			return nil
 		}
-		other, _, found, err := s.client(b.Frame.ClientID, a.end)
-		if err != nil {
-			return err
-		}
-		twice := a.client == b.Frame.ClientID
-		a.client = b.Frame.ClientID
-		if found || twice {
-			return errdefs.New(errdefs.Exists, "id %s has started run %s", b.Frame.ClientID, other)
-		}
-		return nil
+		return s.unused(b.Frame.ClientID, a)
 	}
 	if run == nil && b.Type == "entry" && b.Kind == KindMessage && b.Role == RoleUser && a.waiting == "" {
 		a.waiting = b.Run
@@ -146,6 +146,19 @@ func (s *Session) admit(b *brief, a *admission) error {
 			return bad("call %s of run %s is not open", call, b.Run)
 		}
 	}
+	return s.admitInput(b, run, a)
+}
+
+// unused refuses a client id that the session has seen.
+func (s *Session) unused(id libctx.ClientID, a *admission) error {
+	other, _, found, err := s.client(id, a.end)
+	if err != nil {
+		return err
+	}
+	if found || slices.Contains(a.clients, id) {
+		return errdefs.New(errdefs.Exists, "id %s was used in run %s", id, other)
+	}
+	a.clients = append(a.clients, id)
 	return nil
 }
 
@@ -220,7 +233,8 @@ func (s *Session) settle() error {
 		records = append(records, &Head{ID: entryID(s.st.parent(n))})
 	}
 	var settled []SettledCall
-	for _, run := range s.st.fold.runs {
+	for i := range s.st.fold.runs {
+		run := &s.st.fold.runs[i]
 		for _, c := range run.calls {
 			settled = append(settled, SettledCall{Run: run.run, Call: c.Call, Name: c.Name})
 			if run.tsh {
@@ -231,6 +245,11 @@ func (s *Session) settle() error {
 			records = append(records, &Entry{Run: run.run, Kind: KindMessage, Role: RoleTool, Content: []wire.Part{
 				{Type: "tool_result", Call: c.Call, Name: c.Name, Status: "error", Text: outcomeUnknown}}})
 		}
+		inputs, err := s.deliver(run)
+		if err != nil {
+			return err
+		}
+		records = append(records, inputs...)
 		records = append(records, s.ending(run.run))
 	}
 	if _, err := s.commit(records); err != nil {

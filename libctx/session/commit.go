@@ -31,10 +31,10 @@ var standard = limits{
 //
 // Records that break the rules of the ledger (a run that is not open, a result
 // without a call, a second checkpoint, text that is not UTF-8) are
-// errdefs.Invalid; a client id that has started a run is errdefs.Exists; a
+// errdefs.Invalid; a client id that was used before is errdefs.Exists; a
 // ledger or record over its limits is errdefs.NoSpace. Nothing was written then
 // and the Session stays usable; results, their usage and checkpoints of up to
-// 8 KiB a batch still fit into a reserve.
+// 8 KiB a batch still fit into a reserve, and accepted inputs into room of their own.
 //
 // When storage fails, the file is cut back to what it was and the Session is
 // broken: this and every later call returns the cause (errdefs.NoSpace,
@@ -199,10 +199,11 @@ func (s *Session) Room() error {
 // room checks that the reserve is whole.
 func (s *Session) room() error {
 	l := s.limits
+	bytes, records := s.st.fold.owed()
 	switch {
-	case s.st.size > l.ledger-l.reserve:
+	case s.st.size+bytes > l.ledger-l.reserve:
 		return s.full("%d bytes", l.ledger)
-	case s.st.seq > l.records-l.reserveRecords:
+	case s.st.seq+records > l.records-l.reserveRecords:
 		return s.full("%d records", l.records)
 	}
 	return nil

@@ -98,6 +98,43 @@ func checkFiles(t failer, p Place, s *Session, acknowledged []byte, settled bool
 			t.Errorf("call %s is %d results short", call, n)
 		}
 	}
+	checkInputs(t, ledger, settled)
+}
+
+// checkInputs: every accepted input is an entry exactly once, with its words, and
+// told to be delivered exactly once, behind it.
+func checkInputs(t failer, ledger []byte, settled bool) {
+	t.Helper()
+	waits, entered := map[libctx.ClientID]Input{}, map[libctx.ClientID]bool{}
+	for l := range bytes.Lines(ledger) {
+		r, err := DecodeRecord(l)
+		if err != nil {
+			t.Fatalf("%v", err)
+		}
+		switch r := r.(type) {
+		case *Entry:
+			if r.Origin == "" {
+				continue
+			}
+			if in, ok := waits[r.ClientID]; !ok || entered[r.ClientID] || in.Text != r.Text() || in.Op != r.Origin {
+				t.Errorf("entry %s of input %s: accepted %v as %q, entered %v", r.ID, r.ClientID, ok, in, entered[r.ClientID])
+			}
+			entered[r.ClientID] = true
+		case *Fact:
+			switch f := r.Frame.(type) {
+			case *wire.Accepted:
+				waits[f.ClientID] = Input{f.ClientID, f.Op, f.Input}
+			case *wire.Delivered:
+				if !entered[f.ClientID] || waits[f.ClientID].Op != f.Op {
+					t.Errorf("input %s is delivered, entered %v, op %s", f.ClientID, entered[f.ClientID], f.Op)
+				}
+				delete(waits, f.ClientID)
+			}
+		}
+	}
+	if settled && len(waits) > 0 {
+		t.Errorf("never delivered: %v", waits)
+	}
 }
 
 // memoryDir is a directory whose syncs cost nothing, where there is one. What
@@ -127,9 +164,17 @@ func TestCrashAtEveryByte(t *testing.T) {
 		func(s *Session) []Record { return begin(s, runs[0], "m1", "q") },
 		func(s *Session) []Record { return []Record{says(runs[0], "t", "c1", "c2"), &Usage{Run: runs[0]}} },
 		func(s *Session) []Record { return []Record{result(runs[0], "c1", "r")} },
+		func(s *Session) []Record {
+			return []Record{Input{Client: "i1", Op: OpSteer, Text: "left"}.Accept(runs[0], "p")}
+		},
+		func(s *Session) []Record {
+			return []Record{Input{Client: "i2", Op: OpFollowUp, Text: "right"}.Accept(runs[0], "p")}
+		},
+		func(s *Session) []Record { return Input{Client: "i1", Op: OpSteer, Text: "left"}.Deliver(runs[0]) },
 		func(s *Session) []Record { return []Record{beginTsh(runs[1], "t1"), tshCall(runs[1], "c1")} },
 		func(s *Session) []Record {
-			return []Record{result(runs[0], "c2", "r"), says(runs[0], "a"), done(runs[0])}
+			last := Input{Client: "i2", Op: OpFollowUp, Text: "right"}.Deliver(runs[0])
+			return append(append([]Record{result(runs[0], "c2", "r"), says(runs[0], "a")}, last...), done(runs[0]))
 		},
 		func(s *Session) []Record { return []Record{tshResult(runs[1], "c1"), done(runs[1])} },
 	}
@@ -221,7 +266,7 @@ func (y *story) batch(t *rapid.T, s *Session) []Record {
 				return []Record{result(run, c.Call, rapid.String().Draw(t, "result"))}
 			})
 		}
-		if len(r.calls) == 0 {
+		if len(r.calls)+len(r.inputs) == 0 {
 			add(2, func() []Record {
 				return []Record{&Checkpoint{Run: run, Outcome: rapid.SampledFrom([]string{Completed, Failed, Cancelled, MaxTurns}).Draw(t, "outcome")}}
 			})
@@ -239,9 +284,23 @@ func (y *story) batch(t *rapid.T, s *Session) []Record {
 		})
 		add(1, func() []Record {
 			return []Record{&UsageUncertain{Run: run, Kind: "assistant"},
-				&Entry{Run: run, Kind: KindMessage, Role: RoleUser, Content: []wire.Part{wire.Text("steer")}, ClientID: client()},
 				&Fact{Run: run, Frame: &wire.ToolPolicy{Head: wire.Head{Type: "tool_policy"}, Call: "c", Reason: rapid.String().Draw(t, "reason")}}}
 		})
+		if len(r.inputs) < 4 {
+			add(2, func() []Record {
+				op := rapid.SampledFrom([]string{OpSteer, OpFollowUp, OpFinish}).Draw(t, "op")
+				return []Record{Input{Client: client(), Op: op, Text: rapid.StringN(1, 8, -1).Draw(t, "input")}.Accept(run, "p")}
+			})
+		}
+		if len(r.inputs) > 0 {
+			add(2, func() []Record {
+				records, err := s.deliver(&openRun{run: run, inputs: r.inputs[:1]})
+				if err != nil {
+					t.Fatalf("%v", err)
+				}
+				return records
+			})
+		}
 	}
 	var all []func() []Record
 	for _, c := range choices {

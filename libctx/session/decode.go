@@ -97,6 +97,7 @@ type brief struct {
 	Cost     int64 `json:"cost_picodollars"`
 
 	id, parent uint32 // of entries and heads: numbers of ID and Parent
+	size       int64  // of the line
 }
 
 type briefPart struct {
@@ -133,6 +134,7 @@ func decodeBrief(line []byte) (*brief, error) {
 	if err := wire.Object(line, b); err != nil {
 		return nil, err
 	}
+	b.size = int64(len(line))
 	if err := b.check(); err != nil {
 		return nil, err
 	}

@@ -29,6 +29,7 @@ type openRun struct {
 	tsh    bool
 	events int         // durable frames so far
 	calls  []briefPart // calls without a result, in order
+	inputs []pendingInput
 	tokens Tokens
 	cost   int64
 }
@@ -43,11 +44,12 @@ func (f *Fold) find(run libctx.Run) *openRun {
 	return nil
 }
 
-// clone copies the fold, so that a refused batch leaves no trace.
-func (f *Fold) clone() Fold {
+// Clone copies the fold, so that a refused batch leaves no trace.
+func (f *Fold) Clone() Fold {
 	c := Fold{runs: append([]openRun(nil), f.runs...)}
 	for i := range c.runs {
 		c.runs[i].calls = append([]briefPart(nil), c.runs[i].calls...)
+		c.runs[i].inputs = append([]pendingInput(nil), c.runs[i].inputs...)
 	}
 	return c
 }
@@ -143,6 +145,7 @@ func (f *Fold) advance(b *brief) {
 		r = &f.runs[len(f.runs)-1]
 	}
 	r.events += b.frames()
+	r.hear(b)
 	switch b.Type {
 	case "checkpoint":
 		for i := range f.runs {

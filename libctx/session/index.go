@@ -10,7 +10,7 @@ import (
 )
 
 // indexMagic names the file and its version; another version is no index.
-const indexMagic = "ctxidx\x00\x01"
+const indexMagic = "ctxidx\x00\x02"
 
 // maxIndex is the size of the largest index a ledger within its limits can
 // have, generously: 28 bytes a record and the open runs.
@@ -76,6 +76,12 @@ func (x *index) encode() []byte {
 			w.str(string(c.Call))
 			w.str(string(c.Name))
 		}
+		w.u32(uint32(len(r.inputs)))
+		for _, in := range r.inputs {
+			w.str(string(in.client))
+			w.i64(in.size)
+			w.flag(in.entered)
+		}
 	}
 	w.u32(uint32(len(st.offs)))
 	for _, off := range st.offs {
@@ -117,6 +123,9 @@ func decodeIndex(b []byte) (*index, error) {
 		run := openRun{run: libctx.Run(r.str()), tsh: r.flag(), events: int(r.i64()), tokens: r.tokens(), cost: r.i64()}
 		for range r.count(8) {
 			run.calls = append(run.calls, briefPart{Type: "tool_call", Call: libctx.Call(r.str()), Name: libctx.Tool(r.str())})
+		}
+		for range r.count(16) {
+			run.inputs = append(run.inputs, pendingInput{client: libctx.ClientID(r.str()), size: r.i64(), entered: r.flag()})
 		}
 		st.fold.runs = append(st.fold.runs, run)
 	}
@@ -168,6 +177,11 @@ func (x *index) sound() bool {
 	for _, r := range st.fold.runs {
 		if r.events < 0 || int64(r.events) > 1<<32 {
 			return false
+		}
+		for _, in := range r.inputs {
+			if in.size < 1 || in.size > libctx.MaxRecord {
+				return false
+			}
 		}
 	}
 	return true

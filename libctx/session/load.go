@@ -74,7 +74,7 @@ func (x *index) begin() *state {
 
 // prefix copies what the fold of a later part of the ledger begins from.
 func (st *state) prefix() *state {
-	return &state{seq: st.seq, size: st.size, fold: st.fold.clone()}
+	return &state{seq: st.seq, size: st.size, fold: st.fold.Clone()}
 }
 
 // scan applies the records between the end of the state and size. Before each

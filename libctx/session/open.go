@@ -222,8 +222,8 @@ func (s *Session) Info() Info {
 // Settled lists the calls that Open gave an indeterminate result, in order.
 func (s *Session) Settled() []SettledCall { return s.settled }
 
-// Client finds the run that a client id started, and the payload digest
-// committed beside its start frame. Damage found on the way is errdefs.IO.
+// Client finds the run that a client id started or was accepted into, and the
+// payload digest committed beside that frame. Damage found on the way is errdefs.IO.
 func (s *Session) Client(id libctx.ClientID) (run libctx.Run, payload string, ok bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -247,7 +247,7 @@ func (s *Session) client(id libctx.ClientID, end int64) (libctx.Run, string, boo
 		if err != nil {
 			return "", "", false, errdefs.New(errdefs.IO, "%s at offset %d: %w", ledgerFile, off, err)
 		}
-		if b.Type == "fact" && b.Frame.Type == "start" && b.Frame.ClientID == id {
+		if (b.starts() || b.accepts()) && b.Frame.ClientID == id {
 			return b.Run, b.Payload, true, nil
 		}
 	}

@@ -59,6 +59,9 @@ type Entry struct {
 	Role     string
 	Content  []wire.Part
 	ClientID libctx.ClientID
+	// Origin is the operation by which a user's message came into a run that was
+	// going on: OpSteer, OpFollowUp or OpFinish; "" for one that began a run.
+	Origin string
 }
 
 // entryJSON is the form of Entry in the file.
@@ -71,11 +74,14 @@ type entryJSON struct {
 	Role     string          `json:"role,omitzero"`
 	Content  []wire.Part     `json:"content,omitzero"`
 	ClientID libctx.ClientID `json:"client_id,omitzero"`
+	Origin   string          `json:"origin,omitzero"`
 }
 
 // MarshalJSONTo writes the entry with a null parent where there is none.
 func (e *Entry) MarshalJSONTo(enc *jsontext.Encoder) error {
-	j := entryJSON{Meta: e.Meta, ID: e.ID, Run: e.Run, Kind: e.Kind, Role: e.Role, Content: e.Content, ClientID: e.ClientID}
+	j := entryJSON{
+		Meta: e.Meta, ID: e.ID, Run: e.Run, Kind: e.Kind, Role: e.Role, Content: e.Content, ClientID: e.ClientID, Origin: e.Origin,
+	}
 	if e.Parent != "" {
 		j.Parent = &e.Parent
 	}
@@ -88,7 +94,9 @@ func (e *Entry) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	if err := json.UnmarshalDecode(dec, &j); err != nil {
 		return err
 	}
-	*e = Entry{Meta: j.Meta, ID: j.ID, Run: j.Run, Kind: j.Kind, Role: j.Role, Content: j.Content, ClientID: j.ClientID}
+	*e = Entry{
+		Meta: j.Meta, ID: j.ID, Run: j.Run, Kind: j.Kind, Role: j.Role, Content: j.Content, ClientID: j.ClientID, Origin: j.Origin,
+	}
 	if j.Parent != nil {
 		e.Parent = *j.Parent
 	}
@@ -197,8 +205,8 @@ type Checkpoint struct {
 
 // Fact is a durable frame that no other record implies. Its frame carries
 // neither id nor run in the ledger; the event has both. Payload is set beside
-// the start frame of a run: a digest of what the client asked for, compared
-// when its client id comes again.
+// the start frame of a run and the accepted frame of an input: a digest of what
+// the client asked for, compared when its client id comes again.
 type Fact struct {
 	Meta
 	Run     libctx.Run

@@ -67,7 +67,7 @@ type mark struct {
 
 func (st *state) mark() mark {
 	m := mark{light: *st, entries: len(st.offs)}
-	m.light.fold = st.fold.clone()
+	m.light.fold = st.fold.Clone()
 	st.clients.mark()
 	return m
 }
@@ -141,8 +141,11 @@ func (st *state) move(b *brief, n int) {
 			st.word = endWord(b.Outcome)
 		}
 	case "fact":
-		if b.Frame.Type == "start" {
+		switch {
+		case b.starts():
 			st.start(b, at)
+		case b.accepts():
+			st.clients.add(b.Frame.ClientID, at)
 		}
 	}
 	st.fold.advance(b)

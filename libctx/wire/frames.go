@@ -186,12 +186,16 @@ type Queued struct {
 
 // Accepted acknowledges an operation whose outcome comes elsewhere. That of
 // steer, follow_up and finish carries the client's id, and the run in Head; what
-// it acknowledges is durable.
+// it acknowledges is durable. As a durable frame of the run it also carries the
+// Input; one over libctx.MaxInlineText is clipped, Bytes is then its whole length.
 type Accepted struct {
 	Head
-	Op       string          `json:"op"`
-	Agent    libctx.Agent    `json:"agent,omitzero"`
-	ClientID libctx.ClientID `json:"client_id,omitzero"`
+	Op        string          `json:"op"`
+	Agent     libctx.Agent    `json:"agent,omitzero"`
+	ClientID  libctx.ClientID `json:"client_id,omitzero"`
+	Input     string          `json:"input,omitzero"`
+	Truncated bool            `json:"truncated,omitzero"`
+	Bytes     int             `json:"bytes,omitzero"`
 }
 
 // Delivered says that what a client said into a run has become a message of the

@@ -75,7 +75,7 @@ func (h *Host) Places(s libctx.Session, workspace, last, cwd string) (run.Places
 	if err := h.Tools.CheckCwd(a, ws, cwd); err != nil {
 		return run.Places{}, err
 	}
-	return run.Places{Workspace: ws.Dir, Cwd: cwd}, nil
+	return run.Places{Workspace: ws.Dir, Cwd: cwd, Hears: !a.Executable}, nil
 }
 
 // Drive carries out a send to an executable agent.

@@ -71,20 +71,23 @@ func (c *listener) Write(context.Context, []byte) error { return nil }
 func (c *listener) Gone() context.Context               { return context.Background() }
 func (c *listener) Hold() (func(), error)               { return func() { close(c.over) }, nil }
 
-// scripted is a worker whose tsh operations do what a test says.
+// scripted is a worker whose runs do what a test says.
 type scripted struct {
 	Worker
-	tool func(ctx context.Context, r *Run) error
+	tool, drive func(ctx context.Context, r *Run) error
+	deaf        bool
 }
 
 func (scripted) Cwd(string) (string, error) { return "/workspace", nil }
 
-func (scripted) Places(_ libctx.Session, workspace, last, cwd string) (Places, error) {
+func (s scripted) Places(_ libctx.Session, workspace, last, cwd string) (Places, error) {
 	if workspace == "" {
 		workspace = last
 	}
-	return Places{Workspace: workspace, Cwd: cwd}, nil
+	return Places{Workspace: workspace, Cwd: cwd, Hears: !s.deaf}, nil
 }
+
+func (s scripted) Drive(ctx context.Context, r *Run) error { return s.drive(ctx, r) }
 
 func (s scripted) Tool(ctx context.Context, r *Run) error { return s.tool(ctx, r) }
 

@@ -234,20 +234,22 @@ func (l *Live) settle(r *Run, err error) {
 	l.unwatch(r.ID)
 }
 
-// end writes the one checkpoint of a run behind what the run holds back. A
+// end writes the one checkpoint of a run behind what the run holds back, and
+// behind what was said into it and not delivered, so that nothing is lost. A
 // result for which there is no room gives way to one that says so.
 func (l *Live) end(r *Run, err error) error {
 	if failed := l.owns(r); failed != nil {
 		return failed
 	}
-	failed := l.record(r, r.checkpoint(err))
+	r.inbox.closed = true
+	failed := l.record(r, r.last(err)...)
 	if failed == nil || l.owns(r) != nil || !r.shorten(failed) {
 		return failed
 	}
 	if err == nil {
 		err = failed
 	}
-	return l.record(r, r.checkpoint(err))
+	return l.record(r, r.last(err)...)
 }
 
 // advanceQueue starts whatever may start now. Called with mu held.

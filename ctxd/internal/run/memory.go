@@ -2,6 +2,7 @@ package run
 
 import (
 	"bytes"
+	"maps"
 	"strconv"
 	"sync"
 	"time"
@@ -25,6 +26,8 @@ type memory struct {
 	fold    session.Fold
 	entries []session.Entry // one branch: nothing moves the head of a temp session
 	clients map[libctx.ClientID]memoryRun
+	inputs  map[libctx.ClientID]int // those that wait, and the room kept for each
+	owed    int                     // all of that room, in bytes
 	used    map[libctx.Run]used
 	events  []byte // lines, as a durable session's events.jsonl
 	info    session.Info
@@ -43,37 +46,102 @@ type memoryRun struct {
 
 func newMemory(name libctx.Session) *memory {
 	return &memory{
-		name: name, clients: map[libctx.ClientID]memoryRun{}, used: map[libctx.Run]used{},
+		name: name, clients: map[libctx.ClientID]memoryRun{}, inputs: map[libctx.ClientID]int{}, used: map[libctx.Run]used{},
 		info: session.Info{Session: name, State: session.StateIdle},
 	}
 }
 
-// Commit keeps records. One too many is errdefs.NoSpace; short ones, which end
-// what was begun, may use a reserve.
+// Commit keeps all of the records or none. Too much is errdefs.NoSpace; short
+// records, which end what was begun, may use a reserve, and accepted inputs have
+// room of their own.
 func (m *memory) Commit(records ...session.Record) ([]session.Event, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	was := m.mark()
 	var all []session.Event
 	for _, r := range records {
-		line, err := m.encode(r)
+		events, err := m.add(r)
 		if err != nil {
+			m.rollback(was)
 			return nil, err
-		}
-		if len(line) > maxShort && m.room(len(line)) != nil || m.bytes+len(line) > libctx.MaxTempSession {
-			return nil, m.full()
-		}
-		events, err := m.fold.Next(line)
-		if err != nil {
-			return nil, err
-		}
-		m.keep(r)
-		m.seq, m.bytes = m.seq+1, m.bytes+len(line)
-		for _, e := range events {
-			m.events = append(m.events, e.Line...)
 		}
 		all = append(all, events...)
 	}
+	if m.bytes+m.owed > libctx.MaxTempSession {
+		m.rollback(was)
+		return nil, m.full()
+	}
+	for _, r := range records {
+		m.remember(r)
+	}
 	return all, nil
+}
+
+// add keeps one record.
+func (m *memory) add(r session.Record) ([]session.Event, error) {
+	line, err := m.encode(r)
+	if err != nil {
+		return nil, err
+	}
+	due := m.owe(r, len(line))
+	if !due && len(line) > maxShort && m.room(len(line)) != nil {
+		return nil, m.full()
+	}
+	events, err := m.fold.Next(line)
+	if err != nil {
+		return nil, err
+	}
+	if e, ok := r.(*session.Entry); ok {
+		m.entries = append(m.entries, *e)
+	}
+	m.seq, m.bytes = m.seq+1, m.bytes+len(line)
+	for _, e := range events {
+		m.events = append(m.events, e.Line...)
+	}
+	return events, nil
+}
+
+// owe keeps room for the delivery of an input from its acceptance on. It reports
+// whether the record is one that room was kept for.
+func (m *memory) owe(r session.Record, size int) (due bool) {
+	switch r := r.(type) {
+	case *session.Entry:
+		return r.Origin != ""
+	case *session.Fact:
+		switch f := r.Frame.(type) {
+		case *wire.Accepted:
+			owed := 2*size + 1024 // its entry, and the fact that it is delivered
+			m.inputs[f.ClientID], m.owed = owed, m.owed+owed
+		case *wire.Delivered:
+			m.owed -= m.inputs[f.ClientID]
+			delete(m.inputs, f.ClientID)
+			return true
+		}
+	}
+	return false
+}
+
+// memoryMark is a state that a refused batch goes back to.
+type memoryMark struct {
+	seq             int64
+	bytes, owed     int
+	entries, events int
+	fold            session.Fold
+	inputs          map[libctx.ClientID]int
+	used            map[libctx.Run]used
+}
+
+func (m *memory) mark() memoryMark {
+	return memoryMark{
+		seq: m.seq, bytes: m.bytes, owed: m.owed, entries: len(m.entries), events: len(m.events), fold: m.fold.Clone(),
+		inputs: maps.Clone(m.inputs), used: maps.Clone(m.used),
+	}
+}
+
+func (m *memory) rollback(to memoryMark) {
+	m.seq, m.bytes, m.owed, m.fold = to.seq, to.bytes, to.owed, to.fold
+	m.entries, m.events = m.entries[:to.entries], m.events[:to.events]
+	m.inputs, m.used = to.inputs, to.used
 }
 
 // encode fills in what Commit of a durable session fills in.
@@ -113,14 +181,16 @@ func (m *memory) use(r *session.Usage) {
 	m.used[r.Run] = u
 }
 
-func (m *memory) keep(r session.Record) {
+// remember notes what a kept record says of the session.
+func (m *memory) remember(r session.Record) {
 	switch r := r.(type) {
-	case *session.Entry:
-		m.entries = append(m.entries, *r)
 	case *session.Fact:
-		if start, ok := r.Frame.(*wire.Start); ok {
-			m.clients[start.ClientID] = memoryRun{r.Run, r.Payload}
-			m.info.Workspace, m.info.Cwd, m.info.State = start.Workspace, start.Cwd, session.StateActive
+		switch f := r.Frame.(type) {
+		case *wire.Start:
+			m.clients[f.ClientID] = memoryRun{r.Run, r.Payload}
+			m.info.Workspace, m.info.Cwd, m.info.State = f.Workspace, f.Cwd, session.StateActive
+		case *wire.Accepted:
+			m.clients[f.ClientID] = memoryRun{r.Run, r.Payload}
 		}
 	case *session.Checkpoint:
 		switch r.Outcome {
@@ -236,7 +306,7 @@ const maxShort = 8 << 10
 
 // room says whether n bytes leave the reserve whole.
 func (m *memory) room(n int) error {
-	if m.bytes+n > libctx.MaxTempSession-libctx.LedgerReserve {
+	if m.bytes+m.owed+n > libctx.MaxTempSession-libctx.LedgerReserve {
 		return m.full()
 	}
 	return nil

@@ -19,6 +19,7 @@ import (
 type Places struct {
 	Workspace string // host directory bound at /workspace, canonical
 	Cwd       string // inside path
+	Hears     bool   // the agent listens while it works: steer, follow_up and finish
 }
 
 // Worker carries runs out: it is the way from a request to sandboxes. Both
@@ -49,7 +50,7 @@ type Run struct {
 	Scope    string
 	Input    string   // of a send
 	Args     []string // of a tsh
-	ToolFree bool     // no tool may be called
+	ToolFree bool     // no tool may be called; Deliver may set it
 	Places   Places
 
 	payload string // digest of what the client asked for
@@ -61,6 +62,7 @@ type Run struct {
 	// Guarded by live.mu.
 	held     []session.Record // made, and waiting for what follows them
 	recorded bool             // the ledger has records of the run
+	inbox    inbox
 
 	mu    sync.Mutex
 	state State
@@ -102,6 +104,11 @@ func (r *Run) checkpoint(err error) *session.Checkpoint {
 		c.Code, c.Message = reason(err)
 	}
 	return c
+}
+
+// last is the end of a run whose worker returned err.
+func (r *Run) last(err error) []session.Record {
+	return append(deliveries(r.ID, r.inbox.waiting), r.checkpoint(err))
 }
 
 // shorten puts a result that says why it could not be kept in the place of the

@@ -7,6 +7,7 @@ import (
 	"cortexfs.org/ctxd/internal/authz"
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/errdefs"
+	"cortexfs.org/libctx/session"
 	"cortexfs.org/libctx/wire"
 )
 
@@ -22,13 +23,16 @@ type op struct {
 // A handler that returns an error has written nothing; the error becomes the
 // answer.
 var ops = map[string]op{
-	"ping":   {authz.OwnerOrRoot, false, (*Server).ping},
-	"send":   {authz.OwnerOrRoot, false, (*Server).send},
-	"tsh":    {authz.OwnerOrRoot, false, (*Server).tsh},
-	"resume": {authz.OwnerOrRoot, false, (*Server).resume},
-	"cancel": {authz.OwnerOrRoot, true, (*Server).cancelRun},
-	"status": {authz.OwnerOrRoot, false, (*Server).status},
-	"stop":   {authz.OwnerOrRoot, true, (*Server).stop},
+	"ping":      {authz.OwnerOrRoot, false, (*Server).ping},
+	"send":      {authz.OwnerOrRoot, false, (*Server).send},
+	"tsh":       {authz.OwnerOrRoot, false, (*Server).tsh},
+	"resume":    {authz.OwnerOrRoot, false, (*Server).resume},
+	"cancel":    {authz.OwnerOrRoot, true, (*Server).cancelRun},
+	"steer":     {authz.OwnerOrRoot, false, (*Server).say},
+	"follow_up": {authz.OwnerOrRoot, false, (*Server).say},
+	"finish":    {authz.OwnerOrRoot, false, (*Server).say},
+	"status":    {authz.OwnerOrRoot, false, (*Server).status},
+	"stop":      {authz.OwnerOrRoot, true, (*Server).stop},
 }
 
 func (s *Server) ping(ctx context.Context, c *conn, _ wire.Request) error {
@@ -55,6 +59,26 @@ func (s *Server) cancelRun(ctx context.Context, c *conn, r wire.Request) error {
 		return err
 	}
 	return c.answer(ctx, &wire.Accepted{Head: wire.Head{Type: "accepted", Run: run}, Op: "cancel"})
+}
+
+// say answers accepted once the input is durable. The run tells its clients of
+// the input, this one too if it follows the run.
+func (s *Server) say(ctx context.Context, c *conn, r wire.Request) error {
+	in := session.Input{Op: r.Op()}
+	var name libctx.Session
+	switch r := r.(type) {
+	case *wire.Steer:
+		name, in.Client, in.Text = r.Session, r.ID, r.Input
+	case *wire.FollowUp:
+		name, in.Client, in.Text = r.Session, r.ID, r.Input
+	case *wire.Finish:
+		name, in.Client, in.Text = r.Session, r.ID, r.Input
+	}
+	run, err := s.cfg.Hub.Say(name, in, c)
+	if err != nil {
+		return err
+	}
+	return c.answer(ctx, &wire.Accepted{Head: wire.Head{Type: "accepted", Run: run}, Op: in.Op, ClientID: in.Client})
 }
 
 func (s *Server) status(ctx context.Context, c *conn, r wire.Request) error {
