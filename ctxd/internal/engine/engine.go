@@ -55,7 +55,14 @@ func (e *Engine) Drive(ctx context.Context, r *run.Run) error {
 		if err := context.Cause(ctx); err != nil {
 			return err
 		}
+		// Every call has its result: what was said to the run meanwhile comes in.
+		if err := r.Deliver(); err != nil {
+			return err
+		}
 		more, err := d.turn(ctx)
+		if err == nil && !more {
+			more, err = r.Close()
+		}
 		if err != nil || !more {
 			return err
 		}

@@ -180,8 +180,9 @@ func (d *drive) note(f *prompt.Fitted, older bool) error {
 // calls that are not carried out: one batch, before anything is done about it.
 func (d *drive) keep(said answer, c preamble.Candidate) (plan, error) {
 	var p plan
+	toolFree := d.run.Finishing()
 	err := d.run.Commit(func(entry string) []session.Record {
-		p = read(entry, said.message, d.run.ToolFree)
+		p = read(entry, said.message, toolFree)
 		var records []session.Record
 		if len(p.content) > 0 {
 			records = append(records, &session.Entry{
