@@ -83,7 +83,7 @@ func wave(ctx context.Context, at counter, list []toolrun.Call) (int, error) {
 	if err := context.Cause(ctx); err != nil {
 		return 0, err
 	}
-	fault.Point("calls.wave")
+	fault.Point("calls.wave.begun")
 	tickets, err := gather(at, list)
 	defer func() {
 		for _, t := range tickets {
