@@ -21,6 +21,7 @@ const (
 	Ends       = "ends"       // one checkpoint a run, nothing behind it
 	Driven     = "driven"     // one driven run at a time
 	Clients    = "clients"    // a client id starts one run
+	Inputs     = "inputs"     // what was accepted into a run is a message once, before its end
 	Pairs      = "pairs"      // every call has one result, behind it
 	Decisions  = "decisions"  // a call is decided once, before its result
 	Events     = "events"     // events.jsonl is the fold of the ledger
@@ -49,6 +50,7 @@ type Options struct {
 // Report is what was looked at and what was found.
 type Report struct {
 	Sessions, Records, Runs, Calls, Events int
+	Inputs                                 int // messages said into a run that went on
 	Interrupted                            int // runs that a dead host left
 	Unstarted                              int // messages whose batch a dead host did not write whole; nobody was told of them
 	Acknowledged, Frames                   int // what clients were told: start frames and all frames, without repetitions
@@ -69,8 +71,8 @@ func (r *Report) add(where, rule, format string, args ...any) {
 }
 
 func (r *Report) String() string {
-	s := fmt.Sprintf("%d sessions, %d records, %d runs (%d interrupted, %d never started), %d calls, %d events; clients were told %d frames, %d messages acknowledged; %d marks; ",
-		r.Sessions, r.Records, r.Runs, r.Interrupted, r.Unstarted, r.Calls, r.Events, r.Frames, r.Acknowledged, r.Marks)
+	s := fmt.Sprintf("%d sessions, %d records, %d runs (%d interrupted, %d never started), %d calls, %d inputs, %d events; clients were told %d frames, %d messages acknowledged; %d marks; ",
+		r.Sessions, r.Records, r.Runs, r.Interrupted, r.Unstarted, r.Calls, r.Inputs, r.Events, r.Frames, r.Acknowledged, r.Marks)
 	if n := len(r.Problems) + r.left; n > 0 {
 		return s + fmt.Sprintf("%d problems", n)
 	}

@@ -98,6 +98,15 @@ func write(t *testing.T) fixture {
 	zero := 0
 	say(one, "tool", wire.Part{Type: "tool_result", Call: "c1", Name: "mark", Status: "ok", Text: "marked k1\n", ExitCode: &zero, DurationMS: 7})
 	commit(&session.Usage{Run: one, Kind: "assistant", Model: "p/m", Input: 3, CacheRead: 2, Output: 1, Cost: 9})
+	left := session.Input{Client: "i1", Op: session.OpSteer, Text: "to the left"}
+	then := session.Input{Client: "i2", Op: session.OpFollowUp, Text: strings.Repeat("and then ", 10000)}
+	commit(left.Accept(one, "p"))
+	note(Note{Client: "i1", Input: left.Text})
+	note(Note{Frame: `{"type":"accepted","run":"` + string(one) + `","op":"steer","client_id":"i1"}`})
+	commit(then.Accept(one, "p"))
+	note(Note{Client: "i2", Input: then.Text})
+	commit(left.Deliver(one)...)
+	commit(then.Deliver(one)...)
 	commit(&session.UsageUncertain{Run: one, Kind: "assistant", Model: "p/m", Reason: "cut"})
 	say(one, "assistant", wire.Text(strings.Repeat("long é ", 30000)))
 	commit(&session.Checkpoint{Run: one, Outcome: "completed"})
@@ -137,7 +146,7 @@ func TestSound(t *testing.T) {
 	for _, p := range r.Problems {
 		t.Error(p)
 	}
-	if r.Sessions != 1 || r.Runs != 4 || r.Calls != 4 || r.Interrupted != 1 || r.Marks != 3 || r.Acknowledged != 4 || r.Frames != r.Events || r.Events < 20 {
+	if r.Sessions != 1 || r.Runs != 4 || r.Calls != 4 || r.Interrupted != 1 || r.Marks != 3 || r.Acknowledged != 6 || r.Inputs != 2 || r.Frames != r.Events || r.Events < 20 {
 		t.Errorf("%s", r)
 	}
 	if _, err := Check(Options{Dirs: []string{t.TempDir()}}); err == nil {
@@ -238,6 +247,18 @@ func TestDamage(t *testing.T) {
 			return renumber(append(slices.Delete(l, i, i+1), c))
 		}},
 		{"client id twice", ledger, Clients, put(`"client_id":"m2"`, `"client_id":"m1"`, `"start"`)},
+		{"input without its message", ledger, Inputs, func(t *testing.T, l []string) []string {
+			i := line(t, l, `"origin":"steer"`)
+			l[i] = strings.Replace(l[i], `"origin":"steer"`, `"origin":"send"`, 1)
+			return l
+		}},
+		{"input with other words", ledger, Inputs, put("to the left", "to the right", `"origin"`)},
+		{"input twice", ledger, Inputs, twice(`"origin":"steer"`)},
+		{"input not delivered", ledger, Inputs, without(`"steering_delivered"`)},
+		{"input delivered twice", ledger, Inputs, twice(`"steering_delivered"`)},
+		{"input delivered before it is there", ledger, Inputs, swap(`"origin":"follow_up"`)},
+		{"input nobody accepted", ledger, Inputs, without(`"type":"accepted"`, `"i1"`)},
+		{"input with the id of a message", ledger, Clients, put(`"client_id":"i1"`, `"client_id":"m1"`, `"accepted"`)},
 		{"no result", ledger, Pairs, without(`"text":"refused"`)},
 		{"two results", ledger, Pairs, twice(`"text":"outcome unknown"`)},
 		{"result of another call", ledger, Pairs, put(`"call":"c1"`, `"call":"c9"`, "refused")},

@@ -42,6 +42,13 @@ type run struct {
 	ended   bool
 	frames  int
 	calls   []*call
+	inputs  map[string]*input // by client id
+}
+
+// input is what a client said into a run.
+type input struct {
+	op, text           string
+	entered, delivered bool
 }
 
 // call is one tool call of a run.
@@ -180,7 +187,7 @@ func (s *one) record(n int64, rec object) {
 	id := rec.str("run")
 	r := s.runs[id]
 	if r == nil {
-		r = &run{id: id}
+		r = &run{id: id, inputs: map[string]*input{}}
 		s.runs[id] = r
 		s.order = append(s.order, id)
 	}
@@ -259,6 +266,7 @@ func (s *one) entry(n int64, rec object, r *run) {
 	switch rec.str("role") {
 	case "user":
 		if r.started {
+			s.enter(n, rec, r)
 			return
 		}
 		if r.entry != 0 {
@@ -303,6 +311,10 @@ func (s *one) fact(n int64, frame object, r *run) {
 		s.call(n, frame, r)
 	case "tool_result":
 		s.result(n, frame, r, frame.str("content"))
+	case "accepted":
+		s.accept(n, frame, r)
+	case "steering_delivered", "follow_up_delivered":
+		s.deliver(n, frame, r)
 	case "tool_policy":
 		c := r.find(frame.str("call"))
 		switch {
@@ -325,12 +337,7 @@ func (s *one) start(n int64, frame object, r *run) {
 	}
 	r.started, r.tsh, r.client = true, frame.str("op") == "tsh", frame.str("client_id")
 	delete(s.unstarted, r.id)
-	if r.client != "" {
-		if other, ok := s.clients[r.client]; ok {
-			s.bad(n, Clients, "id %s has started run %s, and starts %s", r.client, other, r.id)
-		}
-		s.clients[r.client] = r.id
-	}
+	s.claim(n, r.client, r)
 	if r.tsh {
 		return
 	}
@@ -378,6 +385,7 @@ func (s *one) checkpoint(n int64, rec object, r *run) {
 			s.bad(n, Pairs, "call %s of run %s has no result at its end", c.id, r.id)
 		}
 	}
+	s.heard(n, r)
 	if !outcomes[rec.str("outcome")] {
 		s.bad(n, Ends, "outcome %v", rec["outcome"])
 	}

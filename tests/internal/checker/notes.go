@@ -8,13 +8,13 @@ import (
 )
 
 // Note is one line of what a client wrote down: that it sent a message, or a
-// durable frame exactly as it came.
+// durable frame, or the answer to something said into a run, exactly as it came.
 type Note struct {
 	Agent   string `json:"agent"`
 	Session string `json:"session"`
 	Client  string `json:"client,omitempty"` // the id of a message that was sent
 	Input   string `json:"input,omitempty"`  // its text; "" for a tool operation
-	Frame   string `json:"frame,omitempty"`  // a frame with an id, without its LF
+	Frame   string `json:"frame,omitempty"`  // a frame with an id, or an accepted one without, without its LF
 }
 
 // notes is everything clients wrote down, by agent and session.
@@ -25,7 +25,7 @@ type notes struct {
 
 type told struct {
 	frames map[string]sum    // by event id
-	acks   map[string]string // client id to the run of its start frame
+	acks   map[string]string // client id to the run of its start or accepted frame
 	sent   map[string]string // client id to its input
 	faults []string
 	seen   bool
@@ -65,15 +65,19 @@ func (all *notes) add(where string, note Note) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", where, err)
 	}
-	id, s := f.str("id"), sumOf([]byte(note.Frame))
-	if was, ok := t.frames[id]; ok && was != s {
-		t.faults = append(t.faults, fmt.Sprintf("%s: frame %s was told with two contents", where, id))
+	if id, s := f.str("id"), sumOf([]byte(note.Frame)); id != "" {
+		if was, ok := t.frames[id]; ok && was != s {
+			t.faults = append(t.faults, fmt.Sprintf("%s: frame %s was told with two contents", where, id))
+		}
+		t.frames[id] = s
 	}
-	t.frames[id] = s
-	if f.str("type") != "start" {
+	if kind := f.str("type"); kind != "start" && kind != "accepted" {
 		return nil
 	}
 	client, run := f.str("client_id"), f.str("run")
+	if client == "" {
+		return nil // of another operation
+	}
 	if was, ok := t.acks[client]; ok && was != run {
 		t.faults = append(t.faults, fmt.Sprintf("%s: message %s was run %s, then %s", where, client, was, run))
 	}
