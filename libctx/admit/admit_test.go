@@ -199,6 +199,9 @@ func TestStages(t *testing.T) {
 			a, tl, c := coder(t), fsRead(), read(good)
 			tt.edit(&a, &tl, &c)
 			d := Decide(a, tl, c)
+			if classed := d.Effect != ""; classed == (tt.code == InvalidArguments) {
+				t.Errorf("effect %q with code %q", d.Effect, d.Code)
+			}
 			if d.Allowed || d.Code != tt.code || !strings.Contains(d.Reason, tt.reason) || d.Reason == "" {
 				t.Errorf("decision %+v, want code %s and reason with %q", d, tt.code, tt.reason)
 			}

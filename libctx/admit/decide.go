@@ -11,7 +11,8 @@ const ByPolicy = "policy"
 // Decision is the outcome for one call. Name is the tool it is about, Via is
 // "tsh" when the call reached it through the shell. Code and Reason are set
 // when it was refused; the reason is for people and the log, a model is told
-// Code.Sentence alone.
+// Code.Sentence alone. Effect is empty when the arguments were refused: what does
+// not fit a tool is not classified.
 type Decision struct {
 	Allowed       bool
 	Name          libctx.Tool
@@ -38,14 +39,19 @@ type Verdict struct {
 // the first refusal of Explain, or permission if there is none.
 func Decide(a Agent, t Tool, c Call) Decision {
 	q := ask(a, t, c)
-	d := Decision{Name: q.call.Name, Via: q.via, Effect: q.effect}
+	d := Decision{Name: q.call.Name, Via: q.via}
 	for _, s := range stages {
 		if v := s.judge(q).verdict(s); !v.OK {
 			d.Code, d.Reason = v.Code, v.Reason
-			return d
+			break
 		}
 	}
-	d.Allowed, d.Authorization = true, ByPolicy
+	if d.Code == "" {
+		d.Allowed, d.Authorization = true, ByPolicy
+	}
+	if d.Code != InvalidArguments {
+		d.Effect = q.class()
+	}
 	return d
 }
 
@@ -69,7 +75,7 @@ func Shown(a Agent, t Tool) bool { return Standing(a, t).OK }
 // one that is OK. The stages that look at a call alone, the arguments and who
 // named the tool, are left out.
 func Standing(a Agent, t Tool) Verdict {
-	q := &question{agent: a, tool: t, call: Call{Name: t.Name}, effect: classOf(t)}
+	q := &question{agent: a, tool: t, call: Call{Name: t.Name}, standing: true}
 	for _, s := range stages {
 		if s.ofCall {
 			continue
@@ -87,17 +93,16 @@ func ask(a Agent, t Tool, c Call) *question {
 	q.call, q.via, q.routeErr = Route(c)
 	if q.routeErr != nil {
 		// Nothing is known of the tool; the first stage refuses.
-		q.tool, q.effect = Tool{}, control.Effect("")
+		q.tool = Tool{}
 		return q
 	}
 	if q.builtin = c.Name == Shell && q.via == ""; q.builtin {
-		q.tool, q.effect = Tool{Name: Shell}, control.Pure
+		q.tool = Tool{Name: Shell}
 		return q
 	}
 	if t.Name != q.call.Name {
 		// Facts of another tool are no facts about this one.
 		q.tool = Tool{Name: q.call.Name}
 	}
-	q.effect = effectOf(q.tool, q.call)
 	return q
 }

@@ -106,7 +106,7 @@ var hostCodes = map[control.Effect]Code{
 // and would ask about changes to it and about processes; until a question can
 // be asked those are refused.
 func effects(q *question) finding {
-	class := q.effect
+	class := q.class()
 	if class == control.Unknown || class == "" {
 		f := refuse("a known class in "+q.tool.Path+".d/effect", "the effect of %s is unknown", q.tool.Name)
 		if q.tool.EffectError != "" {

@@ -21,7 +21,20 @@ type question struct {
 	via      libctx.Tool // Shell if outer was routed
 	routeErr error       // outer named the shell and its words do not fit
 	builtin  bool        // the words are a builtin of the shell: no tool runs
-	effect   control.Effect
+	standing bool        // there is no call: the tool itself is judged
+}
+
+// class is the effect class of the call, "" if it names no tool.
+func (q *question) class() control.Effect {
+	switch {
+	case q.routeErr != nil:
+		return ""
+	case q.builtin:
+		return control.Pure
+	case q.standing:
+		return classOf(q.tool)
+	}
+	return effectOf(q.tool, q.call)
 }
 
 // finding is what a stage says. The zero value refuses: a stage lets a call
