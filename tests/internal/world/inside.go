@@ -73,6 +73,16 @@ func NewFor(t testing.TB, uid int) *World {
 	return NewAs(t, uid)
 }
 
+// NewUser makes a world whose configuration is its own: that of an ordinary user,
+// the present one or, for uid 0, another.
+func NewUser(t testing.TB) *World {
+	t.Helper()
+	if os.Geteuid() == 0 {
+		return NewAs(t, 60001)
+	}
+	return New(t)
+}
+
 // DialPath connects to a socket wherever it lies.
 func (w *World) DialPath(path string) *Conn {
 	w.T.Helper()

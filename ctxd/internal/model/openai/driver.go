@@ -64,7 +64,7 @@ func (d *Driver) Generate(ctx context.Context, p *provider.Provider, key provide
 		return errdefs.New(errdefs.Internal, "the SDK put something over the transport's stream: a %T", resp.Body)
 	}
 	defer stream.Close()
-	if err := out.Send(&modelwire.Start{Model: g.Model, RequestID: word(resp.Header.Get("X-Request-Id"))}); err != nil {
+	if err := out.Send(&modelwire.Start{Model: g.Model, RequestID: word(failure.Redact(resp.Header.Get("X-Request-Id"), key))}); err != nil {
 		return err
 	}
 	return read(stream, &answer{out: out, names: names, status: resp.StatusCode, key: key})
