@@ -116,6 +116,16 @@ func TestThought(t *testing.T) {
 			t.Fatalf("said %q", got)
 		}
 	}
+	var said []string
+	say := func(line string) { said = append(said, line) }
+	var seen thought
+	seen.piece("a\nb", say)
+	seen.end(say)
+	seen.whole("a\nb", say) // it was said
+	seen.whole("c\nd", say)
+	if got := strings.Join(said, "|"); got != "reasoning: a|reasoning: b|reasoning: c|reasoning: d" {
+		t.Errorf("said %q", got)
+	}
 	var think thought
 	lines := 0
 	for range 100 {

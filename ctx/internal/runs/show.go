@@ -54,7 +54,11 @@ func (s *show) frame(f wire.Frame) {
 			s.thought.piece(f.Text, s.detail)
 		}
 	case *wire.Message:
-		if s.speak.message(text(f.Content), f.Truncated, f.Bytes) {
+		if f.Type == "reasoning_message" {
+			s.thought.whole(text(f.Content, "reasoning"), s.detail)
+			return
+		}
+		if s.speak.message(text(f.Content, "text"), f.Truncated, f.Bytes) {
 			s.note(fmt.Sprintf("the message of %s is shortened here; ctx agent output prints all of it", render.Size(int64(f.Bytes))))
 		}
 	case *wire.ToolCall:
@@ -151,10 +155,11 @@ func (s *show) warn(line string) {
 	s.out.Warn(line)
 }
 
-func text(parts []wire.Part) string {
+// text is the parts of that type, one after the other.
+func text(parts []wire.Part, kind string) string {
 	var b strings.Builder
 	for i := range parts {
-		if parts[i].Type == "text" {
+		if parts[i].Type == kind {
 			b.WriteString(parts[i].Text)
 		}
 	}
