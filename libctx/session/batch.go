@@ -95,6 +95,7 @@ func (s *Session) fill(r Record, ts string) {
 			return
 		}
 		r.Usage, r.Cost = run.tokens, run.cost
+		r.TokensAtLeast, r.CostAtLeast = run.uncertain, run.uncertain || run.unpriced
 		if !run.tsh && r.Head == "" {
 			r.Head = entryID(s.st.tip)
 		}

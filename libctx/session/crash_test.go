@@ -280,7 +280,7 @@ func (y *story) batch(t *rapid.T, s *Session) []Record {
 			for range rapid.IntRange(0, 3).Draw(t, "calls") {
 				m.Content = append(m.Content, says(run, "", call()).Content...)
 			}
-			return []Record{m, &Usage{Run: run, Kind: "assistant", Input: 3, Output: 4, Cost: 5}}
+			return []Record{m, &Usage{Run: run, Kind: "assistant", Input: 3, Output: 4, Cost: new(int64(5))}}
 		})
 		add(1, func() []Record {
 			return []Record{&UsageUncertain{Run: run, Kind: "assistant"},
@@ -430,7 +430,7 @@ func TestSettle(t *testing.T) {
 	run, op := libctx.NewRun(), libctx.NewRun()
 	commit(t, s, begin(s, run, "m", "q")...)
 	commit(t, s, beginTsh(op, "t"), tshCall(op, "c1"))
-	commit(t, s, says(run, "t", "c1", "c2", "c3"), &Usage{Run: run, Kind: "assistant", Input: 7, Cost: 9})
+	commit(t, s, says(run, "t", "c1", "c2", "c3"), &Usage{Run: run, Kind: "assistant", Input: 7, Cost: new(int64(9))})
 	commit(t, s, result(run, "c2", "known"))
 	s.die()
 	s = open(t, p, "default")

@@ -94,7 +94,7 @@ type brief struct {
 	Frame    briefFrame      `json:"frame"`
 	Outcome  string          `json:"outcome"`
 	Tokens   `json:",inline"`
-	Cost     int64 `json:"cost_picodollars"`
+	Cost     *int64 `json:"cost_picodollars"`
 
 	id, parent uint32 // of entries and heads: numbers of ID and Parent
 	size       int64  // of the line

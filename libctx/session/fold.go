@@ -2,6 +2,7 @@ package session
 
 import (
 	"bytes"
+	"strings"
 
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/errdefs"
@@ -30,8 +31,30 @@ type openRun struct {
 	events int         // durable frames so far
 	calls  []briefPart // calls without a result, in order
 	inputs []pendingInput
-	tokens Tokens
-	cost   int64
+	spent
+}
+
+// spent is what a run or a session used, as far as it is known.
+type spent struct {
+	tokens    Tokens
+	cost      int64 // picodollars
+	uncertain bool  // the use of an attempt is not known
+	unpriced  bool  // nor is the price of a use
+}
+
+// add counts a usage or usage_uncertain record.
+func (s *spent) add(b *brief) {
+	switch {
+	case b.Type == "usage_uncertain":
+		s.uncertain = true
+	case b.Type != "usage":
+	case b.Cost == nil:
+		s.unpriced = true
+		s.tokens.add(b.Tokens)
+	default:
+		s.tokens.add(b.Tokens)
+		s.cost += *b.Cost
+	}
 }
 
 // find returns the open run, nil if there is none.
@@ -112,16 +135,18 @@ func (b *brief) frames() int {
 		if b.Kind != KindMessage {
 			return 0
 		}
-		n, text := 0, 0
+		n, text, thought := 0, 0, 0
 		for _, p := range b.Content {
 			switch {
 			case b.Role == RoleAssistant && p.Type == "tool_call", b.Role == RoleTool && p.Type == "tool_result":
 				n++
 			case b.Role == RoleAssistant && p.Type == "text":
 				text = 1
+			case b.Role == RoleAssistant && p.Type == "reasoning":
+				thought = 1
 			}
 		}
-		return n + text
+		return n + text + thought
 	}
 	return 0
 }
@@ -154,9 +179,8 @@ func (f *Fold) advance(b *brief) {
 				return
 			}
 		}
-	case "usage":
-		r.tokens.add(b.Tokens)
-		r.cost += b.Cost
+	case "usage", "usage_uncertain":
+		r.add(b)
 	case "entry":
 		for _, p := range b.Content {
 			switch {
@@ -249,25 +273,7 @@ func framesOf(line []byte, b *brief, open *openRun) ([]frame, error) {
 }
 
 func messageFrames(e *Entry) []frame {
-	var frames []frame
-	var text []wire.Part
-	for _, p := range e.Content {
-		if p.Type == "text" {
-			text = append(text, p)
-		}
-	}
-	if len(text) > 0 {
-		m := &wire.Message{Head: wire.Head{Type: "message"}, Role: e.Role, Content: text}
-		if whole := e.Text(); len(whole) > libctx.MaxInlineText || len(text) > maxTextParts {
-			var cut bool
-			whole, cut = wire.Clip(whole, libctx.MaxInlineText)
-			m.Content = []wire.Part{wire.Text(whole)}
-			if cut {
-				m.Truncated, m.Bytes = true, len(e.Text())
-			}
-		}
-		frames = append(frames, frame{typed: m})
-	}
+	frames := append(saidFrame(e, "reasoning_message", "reasoning"), saidFrame(e, "message", "text")...)
 	for _, p := range e.Content {
 		if p.Type != "tool_call" {
 			continue
@@ -282,6 +288,31 @@ func messageFrames(e *Entry) []frame {
 		frames = append(frames, frame{typed: c})
 	}
 	return frames
+}
+
+// saidFrame is the frame of what a message says in parts of one type, if it has
+// any.
+func saidFrame(e *Entry, kind, of string) []frame {
+	var parts []wire.Part
+	var whole strings.Builder
+	for _, p := range e.Content {
+		if p.Type == of {
+			parts = append(parts, wire.Part{Type: of, Text: p.Text})
+			whole.WriteString(p.Text)
+		}
+	}
+	if len(parts) == 0 {
+		return nil
+	}
+	m := &wire.Message{Head: wire.Head{Type: kind}, Role: e.Role, Content: parts}
+	if whole.Len() > libctx.MaxInlineText || len(parts) > maxTextParts {
+		text, cut := wire.Clip(whole.String(), libctx.MaxInlineText)
+		m.Content = []wire.Part{{Type: of, Text: text}}
+		if cut {
+			m.Truncated, m.Bytes = true, whole.Len()
+		}
+	}
+	return []frame{{typed: m}}
 }
 
 func resultFrames(e *Entry, open *openRun) []frame {

@@ -10,7 +10,7 @@ import (
 )
 
 // indexMagic names the file and its version; another version is no index.
-const indexMagic = "ctxidx\x00\x02"
+const indexMagic = "ctxidx\x00\x03"
 
 // maxIndex is the size of the largest index a ledger within its limits can
 // have, generously: 28 bytes a record and the open runs.
@@ -62,15 +62,13 @@ func (x *index) encode() []byte {
 		w.str(s)
 	}
 	w.i64(st.turns)
-	w.tokens(st.tokens)
-	w.i64(st.cost)
+	w.spent(st.spent)
 	w.u32(uint32(len(st.fold.runs)))
 	for _, r := range st.fold.runs {
 		w.str(string(r.run))
 		w.flag(r.tsh)
 		w.i64(int64(r.events))
-		w.tokens(r.tokens)
-		w.i64(r.cost)
+		w.spent(r.spent)
 		w.u32(uint32(len(r.calls)))
 		for _, c := range r.calls {
 			w.str(string(c.Call))
@@ -118,9 +116,9 @@ func decodeIndex(b []byte) (*index, error) {
 	st.created, st.updated, st.word = r.str(), r.str(), r.str()
 	st.workspace, st.cwd, st.scope = r.str(), r.str(), r.str()
 	st.client = libctx.ClientID(r.str())
-	st.turns, st.tokens, st.cost = r.i64(), r.tokens(), r.i64()
+	st.turns, st.spent = r.i64(), r.spent()
 	for range r.count(8) {
-		run := openRun{run: libctx.Run(r.str()), tsh: r.flag(), events: int(r.i64()), tokens: r.tokens(), cost: r.i64()}
+		run := openRun{run: libctx.Run(r.str()), tsh: r.flag(), events: int(r.i64()), spent: r.spent()}
 		for range r.count(8) {
 			run.calls = append(run.calls, briefPart{Type: "tool_call", Call: libctx.Call(r.str()), Name: libctx.Tool(r.str())})
 		}
@@ -207,11 +205,14 @@ func (w *indexWriter) stat(s fileStat) {
 	w.i64(s.mtime)
 	w.i64(s.ctime)
 }
-func (w *indexWriter) tokens(t Tokens) {
-	w.i64(t.Input)
-	w.i64(t.CacheRead)
-	w.i64(t.CacheWrite)
-	w.i64(t.Output)
+func (w *indexWriter) spent(s spent) {
+	w.i64(s.tokens.Input)
+	w.i64(s.tokens.CacheRead)
+	w.i64(s.tokens.CacheWrite)
+	w.i64(s.tokens.Output)
+	w.i64(s.cost)
+	w.flag(s.uncertain)
+	w.flag(s.unpriced)
 }
 
 type indexReader struct {
@@ -265,6 +266,9 @@ func (r *indexReader) stat() fileStat {
 	return fileStat{ino: uint64(r.i64()), size: r.i64(), mtime: r.i64(), ctime: r.i64()}
 }
 
-func (r *indexReader) tokens() Tokens {
-	return Tokens{Input: r.i64(), CacheRead: r.i64(), CacheWrite: r.i64(), Output: r.i64()}
+func (r *indexReader) spent() spent {
+	return spent{
+		tokens: Tokens{Input: r.i64(), CacheRead: r.i64(), CacheWrite: r.i64(), Output: r.i64()},
+		cost:   r.i64(), uncertain: r.flag(), unpriced: r.flag(),
+	}
 }

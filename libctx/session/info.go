@@ -18,6 +18,8 @@ type Info struct {
 	Turns            int64     // driven runs
 	Tokens           Tokens
 	Cost             int64  // picodollars
+	TokensAtLeast    bool   // the use of some attempt is not known
+	CostAtLeast      bool   // nor is it, or a price was not known
 	Records, Bytes   int64  // of the ledger, whole lines only
 	Damage           string // why the ledger can not be written, "" if it can
 }

@@ -5,6 +5,7 @@ import (
 
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/errdefs"
+	"cortexfs.org/libctx/modelwire"
 	"cortexfs.org/libctx/wire"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -62,25 +63,35 @@ type Entry struct {
 	// Origin is the operation by which a user's message came into a run that was
 	// going on: OpSteer, OpFollowUp or OpFinish; "" for one that began a run.
 	Origin string
+	// Of an assistant's message that a model wrote: the model, why it stopped
+	// ("end", "tool_calls", …, as libctx/modelwire has it), and what its provider
+	// wants to see again, which goes back only to the same provider and model.
+	Model  libctx.Model
+	Stop   string
+	Opaque *modelwire.Opaque
 }
 
 // entryJSON is the form of Entry in the file.
 type entryJSON struct {
 	Meta
-	ID       string          `json:"id"`
-	Parent   *string         `json:"parent"`
-	Run      libctx.Run      `json:"run,omitzero"`
-	Kind     string          `json:"kind"`
-	Role     string          `json:"role,omitzero"`
-	Content  []wire.Part     `json:"content,omitzero"`
-	ClientID libctx.ClientID `json:"client_id,omitzero"`
-	Origin   string          `json:"origin,omitzero"`
+	ID       string            `json:"id"`
+	Parent   *string           `json:"parent"`
+	Run      libctx.Run        `json:"run,omitzero"`
+	Kind     string            `json:"kind"`
+	Role     string            `json:"role,omitzero"`
+	Model    libctx.Model      `json:"model,omitzero"`
+	Content  []wire.Part       `json:"content,omitzero"`
+	Stop     string            `json:"stop,omitzero"`
+	Opaque   *modelwire.Opaque `json:"opaque,omitzero"`
+	ClientID libctx.ClientID   `json:"client_id,omitzero"`
+	Origin   string            `json:"origin,omitzero"`
 }
 
 // MarshalJSONTo writes the entry with a null parent where there is none.
 func (e *Entry) MarshalJSONTo(enc *jsontext.Encoder) error {
 	j := entryJSON{
 		Meta: e.Meta, ID: e.ID, Run: e.Run, Kind: e.Kind, Role: e.Role, Content: e.Content, ClientID: e.ClientID, Origin: e.Origin,
+		Model: e.Model, Stop: e.Stop, Opaque: e.Opaque,
 	}
 	if e.Parent != "" {
 		j.Parent = &e.Parent
@@ -96,6 +107,7 @@ func (e *Entry) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	}
 	*e = Entry{
 		Meta: j.Meta, ID: j.ID, Run: j.Run, Kind: j.Kind, Role: j.Role, Content: j.Content, ClientID: j.ClientID, Origin: j.Origin,
+		Model: j.Model, Stop: j.Stop, Opaque: j.Opaque,
 	}
 	if j.Parent != nil {
 		e.Parent = *j.Parent
@@ -157,7 +169,8 @@ type Tokens struct {
 }
 
 // Usage is the accounted use of one model request. Kind is the operation it
-// paid for: "assistant", "compaction", ….
+// paid for: "assistant", "compaction", …. Cost is nil, and no member of the
+// record, where nobody knows the price.
 type Usage struct {
 	Meta
 	Run        libctx.Run   `json:"run"`
@@ -167,7 +180,7 @@ type Usage struct {
 	CacheRead  int64        `json:"cache_read"`
 	CacheWrite int64        `json:"cache_write"`
 	Output     int64        `json:"output"`
-	Cost       int64        `json:"cost_picodollars"`
+	Cost       *int64       `json:"cost_picodollars,omitzero"`
 }
 
 // UsageUncertain is an attempt that a provider accepted and whose use is
@@ -191,7 +204,9 @@ const (
 
 // Checkpoint ends a run, exactly one each. Code and Message say why a run
 // failed. Commit fills in Head (the tip; not for a tsh run, which moves no
-// head), Usage and Cost (the sums of the run's Usage records).
+// head), Usage and Cost (the sums of the run's Usage records), and whether these
+// are lower bounds: the tokens after an attempt of unknown use, the cost also
+// where a price was not known.
 type Checkpoint struct {
 	Meta
 	Run     libctx.Run   `json:"run"`
@@ -201,6 +216,9 @@ type Checkpoint struct {
 	Message string       `json:"message,omitzero"`
 	Usage   Tokens       `json:"usage,omitzero"`
 	Cost    int64        `json:"cost_picodollars,omitzero"`
+
+	TokensAtLeast bool `json:"tokens_at_least,omitzero"`
+	CostAtLeast   bool `json:"cost_at_least,omitzero"`
 }
 
 // Fact is a durable frame that no other record implies. Its frame carries

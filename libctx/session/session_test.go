@@ -168,7 +168,7 @@ func TestRunOnDisk(t *testing.T) {
 		t.Errorf("state is %q", got)
 	}
 	all = append(all, commit(t, s, says(run, "reading", "call-1"),
-		&Usage{Run: run, Kind: "assistant", Model: "openai/x", Input: 10, Output: 2, Cost: 1200})...)
+		&Usage{Run: run, Kind: "assistant", Model: "openai/x", Input: 10, Output: 2, Cost: new(int64(1200))})...)
 	code := 3
 	all = append(all, commit(t, s, &Entry{Run: run, Kind: KindMessage, Role: RoleTool, Content: []wire.Part{
 		{Type: "tool_result", Call: "call-1", Status: "error", Text: "no", ExitCode: &code, DurationMS: 4}}})...)

@@ -46,8 +46,7 @@ type state struct {
 	workspace, cwd, scope string // of the latest start that named them
 	client                libctx.ClientID
 	turns                 int64
-	tokens                Tokens
-	cost                  int64
+	spent                 spent
 }
 
 // Flags in links beside the parent's number.
@@ -133,9 +132,8 @@ func (st *state) move(b *brief, n int) {
 		}
 	case "entry":
 		st.entry(b, at)
-	case "usage":
-		st.tokens.add(b.Tokens)
-		st.cost += b.Cost
+	case "usage", "usage_uncertain":
+		st.spent.add(b)
 	case "checkpoint":
 		if r := st.fold.find(b.Run); r != nil && !r.tsh {
 			st.word = endWord(b.Outcome)
@@ -239,7 +237,8 @@ func (st *state) info(name libctx.Session) Info {
 		Session: name, State: st.word, Active: st.active(),
 		Workspace: st.workspace, Cwd: st.cwd, Scope: st.scope,
 		Created: parseTime(st.created), Updated: parseTime(st.updated),
-		Turns: st.turns, Tokens: st.tokens, Cost: st.cost,
+		Turns: st.turns, Tokens: st.spent.tokens, Cost: st.spent.cost,
+		TokensAtLeast: st.spent.uncertain, CostAtLeast: st.spent.uncertain || st.spent.unpriced,
 		Records: st.seq, Bytes: st.size,
 	}
 }

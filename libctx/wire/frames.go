@@ -67,7 +67,8 @@ type Delta struct {
 	Text string `json:"text"`
 }
 
-// Message is a committed message; Role is "assistant".
+// Message is a committed message; Role is "assistant". Of type "message" it holds
+// text, of type "reasoning_message" what the model thought before.
 type Message struct {
 	Head
 	Role      string `json:"role"`
@@ -249,6 +250,7 @@ var kinds = map[string]func() Frame{
 	"delta":               func() Frame { return new(Delta) },
 	"reasoning_delta":     func() Frame { return new(Delta) },
 	"message":             func() Frame { return new(Message) },
+	"reasoning_message":   func() Frame { return new(Message) },
 	"tool_call":           func() Frame { return new(ToolCall) },
 	"tool_policy":         func() Frame { return new(ToolPolicy) },
 	"tool_result":         func() Frame { return new(ToolResult) },

@@ -91,8 +91,13 @@ func result(run libctx.Run, call libctx.Call, name libctx.Tool, text string) *se
 	}}
 }
 
+// used is what a request used; a cost below zero is one that nobody knows.
 func used(run libctx.Run, model libctx.Model, input, output, cost int64) *session.Usage {
-	return &session.Usage{Run: run, Kind: "assistant", Model: model, Input: input, CacheRead: 5, Output: output, Cost: cost}
+	u := &session.Usage{Run: run, Kind: "assistant", Model: model, Input: input, CacheRead: 5, Output: output}
+	if cost >= 0 {
+		u.Cost = &cost
+	}
+	return u
 }
 
 func uncertain(run libctx.Run, model libctx.Model) *session.UsageUncertain {
@@ -120,7 +125,7 @@ func TestUsage(t *testing.T) {
 		append(begin(paid, "send", "b"), used(paid, "openai/gpt-4o", 1000, 100, 3_500_000_000), used(paid, "debug/echo", 1, 1, 0), ends(paid, session.Completed)),
 		append(begin(cut, "send", "c"), used(cut, "openai/gpt-4o", 7, 1, 27_500_000), uncertain(cut, "lab/large"), ends(cut, session.Failed)),
 		append(begin(lost, "send", "d"), uncertain(lost, "lab/large"), ends(lost, session.Cancelled)),
-		append(begin(strange, "send", "e"), used(strange, "lab/large", 3, 4, 0), ends(strange, session.Completed)),
+		append(begin(strange, "send", "e"), used(strange, "lab/large", 3, 4, -1), ends(strange, session.Completed)),
 		append(begin(tool, "tsh", ""), ends(tool, session.Completed)),
 	)
 	out, errs, err := w.said(func() error { return PrintUsage(&w.Caller, "coder", "") })

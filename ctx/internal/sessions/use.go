@@ -9,7 +9,6 @@ import (
 
 	"cortexfs.org/ctx/internal/render"
 	"cortexfs.org/libctx"
-	"cortexfs.org/libctx/price"
 	"cortexfs.org/libctx/session"
 )
 
@@ -42,10 +41,9 @@ func (u *use) add(r *session.Usage) {
 	u.requests++
 	t := session.Tokens{Input: r.Input, CacheRead: r.CacheRead, CacheWrite: r.CacheWrite, Output: r.Output}
 	u.tokens = sum(u.tokens, t)
-	u.cost += r.Cost
-	// A record without a cost is of a model that costs nothing, or of one whose
-	// price nobody knew.
-	if cost, known := price.Cost(r.Model, t); r.Cost == 0 && (!known || cost != 0) {
+	if r.Cost != nil {
+		u.cost += *r.Cost
+	} else {
 		u.unpriced++
 	}
 	u.with(r.Model)

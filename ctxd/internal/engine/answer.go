@@ -96,7 +96,9 @@ func account(id libctx.Run, model libctx.Model, u *modelwire.Usage, err error) s
 			Run: id, Kind: usageKind, Model: model,
 			Input: t.Input, CacheRead: t.CacheRead, CacheWrite: t.CacheWrite, Output: t.Output,
 		}
-		use.Cost, _ = price.Cost(model, t)
+		if cost, known := price.Cost(model, t); known {
+			use.Cost = &cost
+		}
 		return use
 	}
 	switch {

@@ -25,7 +25,7 @@ func rows(entries []session.Entry, run libctx.Run) (list []prompt.Row, start int
 			last.Content = slices.Concat(last.Content, parts(e))
 			continue
 		}
-		row := prompt.Row{Message: modelwire.Message{Role: e.Role, Content: parts(e)}}
+		row := prompt.Row{Message: modelwire.Message{Role: e.Role, Content: parts(e), Opaque: e.Opaque}, Model: e.Model}
 		if len(row.Content) == 0 {
 			continue
 		}
@@ -55,18 +55,26 @@ func textBytes(list []prompt.Row) (n int64) {
 	return n
 }
 
-// parts are those of an entry that say something to a model.
+// parts are those of an entry that say something to a model. Reasoning alone says
+// nothing.
 func parts(e *session.Entry) []wire.Part {
 	list := make([]wire.Part, 0, len(e.Content))
+	thoughts := 0
 	for _, p := range e.Content {
 		switch {
-		case p.Type == "text" && strings.TrimSpace(p.Text) != "":
-			list = append(list, wire.Text(p.Text))
+		case (p.Type == "text" || p.Type == "reasoning") && strings.TrimSpace(p.Text) != "":
+			list = append(list, wire.Part{Type: p.Type, Text: p.Text})
+			if p.Type == "reasoning" {
+				thoughts++
+			}
 		case p.Type == "tool_call":
-			list = append(list, wire.Part{Type: p.Type, Call: p.Call, Name: p.Name, Arguments: arguments(p)})
+			list = append(list, wire.Part{Type: p.Type, Call: p.Call, Name: p.Name, Arguments: arguments(p), Invalid: p.Invalid})
 		case p.Type == "tool_result":
 			list = append(list, wire.Part{Type: p.Type, Call: p.Call, Name: p.Name, Status: p.Status, Text: p.Text})
 		}
+	}
+	if len(list) == thoughts {
+		return nil
 	}
 	return list
 }

@@ -187,6 +187,7 @@ func (d *drive) keep(said answer, c preamble.Candidate) (plan, error) {
 		if len(p.content) > 0 {
 			records = append(records, &session.Entry{
 				Run: d.run.ID, Kind: session.KindMessage, Role: session.RoleAssistant, Content: p.content,
+				Model: c.Model.ID, Stop: said.message.Stop, Opaque: said.message.Opaque,
 			})
 		}
 		records = append(records, account(d.run.ID, c.Model.ID, said.usage, nil))

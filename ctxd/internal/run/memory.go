@@ -36,7 +36,8 @@ type memory struct {
 // used is what a run has used so far.
 type used struct {
 	session.Tokens
-	cost int64
+	cost                int64
+	uncertain, unpriced bool
 }
 
 type memoryRun struct {
@@ -161,9 +162,13 @@ func (m *memory) encode(r session.Record) ([]byte, error) {
 		m.use(r)
 	case *session.UsageUncertain:
 		h.Type = "usage_uncertain"
+		u := m.used[r.Run]
+		u.uncertain = true
+		m.used[r.Run] = u
 	case *session.Checkpoint:
 		h.Type = "checkpoint"
-		r.Usage, r.Cost = m.used[r.Run].Tokens, m.used[r.Run].cost
+		u := m.used[r.Run]
+		r.Usage, r.Cost, r.TokensAtLeast, r.CostAtLeast = u.Tokens, u.cost, u.uncertain, u.uncertain || u.unpriced
 		delete(m.used, r.Run)
 	}
 	line, err := json.Marshal(r, json.Deterministic(true), jsontext.PreserveRawStrings(true))
@@ -177,7 +182,9 @@ func (m *memory) encode(r session.Record) ([]byte, error) {
 func (m *memory) use(r *session.Usage) {
 	u := m.used[r.Run]
 	u.Input, u.CacheRead, u.CacheWrite, u.Output = u.Input+r.Input, u.CacheRead+r.CacheRead, u.CacheWrite+r.CacheWrite, u.Output+r.Output
-	u.cost += r.Cost
+	if u.unpriced = u.unpriced || r.Cost == nil; r.Cost != nil {
+		u.cost += *r.Cost
+	}
 	m.used[r.Run] = u
 }
 

@@ -92,12 +92,13 @@ func write(t *testing.T) fixture {
 
 	one, two, op, dead := libctx.NewRun(), libctx.NewRun(), libctx.NewRun(), libctx.NewRun()
 	begin(one, "m1", "hello")
-	say(one, "assistant", wire.Text("a \\u003c <"), wire.Part{Type: "tool_call", Call: "c1", Name: "mark", Arguments: jsontext.Value(`{"args":["k1"]}`)})
+	say(one, "assistant", wire.Part{Type: "reasoning", Text: "first "}, wire.Text("a \\u003c <"), wire.Part{Type: "reasoning", Text: "second"}, wire.Part{Type: "tool_call", Call: "c1", Name: "mark", Arguments: jsontext.Value(`{"args":["k1"]}`)})
 	policy(one, "c1", true)
 	mark("k1", one)
 	zero := 0
 	say(one, "tool", wire.Part{Type: "tool_result", Call: "c1", Name: "mark", Status: "ok", Text: "marked k1\n", ExitCode: &zero, DurationMS: 7})
-	commit(&session.Usage{Run: one, Kind: "assistant", Model: "p/m", Input: 3, CacheRead: 2, Output: 1, Cost: 9})
+	commit(&session.Usage{Run: one, Kind: "assistant", Model: "p/m", Input: 3, CacheRead: 2, Output: 1, Cost: new(int64(9))})
+	commit(&session.Usage{Run: one, Kind: "assistant", Model: "p/other", Input: 3, Output: 1})
 	left := session.Input{Client: "i1", Op: session.OpSteer, Text: "to the left"}
 	then := session.Input{Client: "i2", Op: session.OpFollowUp, Text: strings.Repeat("and then ", 10000)}
 	commit(left.Accept(one, "p"))

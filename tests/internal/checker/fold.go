@@ -89,19 +89,7 @@ func ends(rec object) []object {
 }
 
 func said(rec object) []object {
-	var frames []object
-	var texts []any
-	for _, p := range rec.objects("content") {
-		if p.str("type") == "text" {
-			texts = append(texts, map[string]any(p))
-		}
-	}
-	if whole := text(rec); len(texts) > maxParts || len(whole) > inline {
-		texts = []any{map[string]any{"type": "text", "text": whole}}
-	}
-	if len(texts) > 0 {
-		frames = append(frames, object{"type": "message", "role": "assistant", "content": texts})
-	}
+	frames := append(spoken(rec, "reasoning_message", "reasoning"), spoken(rec, "message", "text")...)
 	for _, p := range rec.objects("content") {
 		if p.str("type") != "tool_call" {
 			continue
@@ -113,6 +101,25 @@ func said(rec object) []object {
 		frames = append(frames, object{"type": "tool_call", "call": p["call"], "name": p["name"], "arguments": args})
 	}
 	return frames
+}
+
+// spoken is the frame of the parts of one type.
+func spoken(rec object, kind, of string) []object {
+	var parts []any
+	whole := ""
+	for _, p := range rec.objects("content") {
+		if p.str("type") == of {
+			parts = append(parts, map[string]any(p))
+			whole += p.str("text")
+		}
+	}
+	if len(parts) == 0 {
+		return nil
+	}
+	if len(parts) > maxParts || len(whole) > inline {
+		parts = []any{map[string]any{"type": of, "text": whole}}
+	}
+	return []object{{"type": kind, "role": "assistant", "content": parts}}
 }
 
 func results(rec object, r *run) []object {
