@@ -227,3 +227,13 @@ const (
 	MaxRuleDirs      = 64        // directories from the workspace down to cwd that are searched
 	MaxWarnings      = 32        // warnings of one search
 )
+
+// The chat (docs/reference/chat.md).
+const (
+	MaxShelf       = 256      // results of tools that /show can show
+	MaxShelfBytes  = 8 << 20  // bytes of them, and of output that waits for the terminal
+	MaxPaste       = 4 << 20  // bytes of all pastes in one message, and of one from $EDITOR
+	MaxHistory     = 1000     // lines of history that are kept
+	MaxHistoryLine = 8 << 10  // bytes of one of them
+	MaxHistoryFile = 32 << 20 // bytes of the file
+)

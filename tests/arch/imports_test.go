@@ -73,6 +73,9 @@ var homes = map[string]map[string]string{
 	"github.com/creack/pty": {
 		"ctxterm/internal/ptyproc": "makes pseudo-terminals",
 	},
+	"github.com/reeflective/readline": {
+		"ctx/internal/editor": "the line editor of the chat",
+	},
 	"github.com/urfave/cli/v2": {
 		"ctx/internal/cli":        "command line of ctx",
 		"ctxd/internal/cli":       "command line of ctxd",
@@ -81,6 +84,7 @@ var homes = map[string]map[string]string{
 		"tsh/internal/cli":        "command line of tsh",
 	},
 	"os/exec": {
+		"ctx/internal/editor":      "opens the editor that a person names",
 		"ctx/internal/spawn":       "starts the activator, tries bwrap",
 		"ctxd/internal/sandboxrun": "asks bwrap what it can do",
 		"ctxterm/internal/ptyproc": "starts the program of a terminal",
@@ -91,6 +95,7 @@ var homes = map[string]map[string]string{
 		"libctx/log": "writes log lines; zap itself would bring net/http",
 	},
 	"net/http": {
+		"ctxd/internal/model/anthropic": "hands our transport to the provider's library",
 		"ctxd/internal/model/detect":    "asks servers of models on this machine what they have",
 		"ctxd/internal/model/failure":   "what an answer of HTTP says of a failure",
 		"ctxd/internal/model/openai":    "hands our transport to the provider's library",

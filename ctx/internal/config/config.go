@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/paths"
 	"golang.org/x/term"
 )
@@ -22,6 +23,19 @@ type Config struct {
 
 	Stdin, Stdout, Stderr bool // whether each is a terminal
 	Color                 bool // whether stdout takes colour
+	Dumb                  bool // the terminal, if there is one, can not move its cursor
+
+	Editor string // the command line of the caller's editor
+	State  string // where programs keep what is worth keeping between runs; "" if unknown
+}
+
+// History is the file in which the lines are kept that were written to an
+// agent, "" for none.
+func (c Config) History(a libctx.Agent) string {
+	if c.State == "" {
+		return ""
+	}
+	return filepath.Join(c.State, "cortexfs", "history", string(a))
 }
 
 // passed lists what a daemon started by ctx gets to see: where things are, and
@@ -46,6 +60,16 @@ func Load() Config {
 		Stderr:  term.IsTerminal(int(os.Stderr.Fd())),
 	}
 	c.Color = c.Stdout && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && os.Getenv("TERM") != ""
+	c.Dumb = os.Getenv("TERM") == "dumb" || os.Getenv("TERM") == ""
+	for _, c.Editor = range []string{os.Getenv("VISUAL"), os.Getenv("EDITOR"), "vi"} {
+		if strings.TrimSpace(c.Editor) != "" {
+			break
+		}
+	}
+	c.State = absolute(os.Getenv("XDG_STATE_HOME"))
+	if home := absolute(os.Getenv("HOME")); c.State == "" && home != "" {
+		c.State = filepath.Join(home, ".local/state")
+	}
 	c.Cwd, _ = os.Getwd()
 	if exe, err := os.Readlink("/proc/self/exe"); err == nil {
 		c.Exe = exe

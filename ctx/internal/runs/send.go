@@ -69,9 +69,10 @@ func inputText(from *caller.Caller, words []string) (string, error) {
 	return text, nil
 }
 
-// directory is the absolute path of the workspace; that it may be used is the
+// Directory is the absolute path of a workspace that the caller named, "" for the
+// directory they are in: it is one (else errdefs.Invalid). That it may be used is the
 // daemon's to say.
-func directory(from *caller.Caller, dir string) (string, error) {
+func Directory(from *caller.Caller, dir string) (string, error) {
 	switch {
 	case dir == "" && from.Config.Cwd == "":
 		return "", errdefs.New(errdefs.Invalid, "workspace: the current directory is gone").

@@ -40,7 +40,7 @@ func prepare(from *caller.Caller, a libctx.Agent, session, id, workspace string)
 	if t.id, err = libctx.ParseClientID(id); err != nil {
 		return nil, err
 	}
-	t.workspace, err = directory(from, workspace)
+	t.workspace, err = Directory(from, workspace)
 	return t, err
 }
 

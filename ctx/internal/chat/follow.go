@@ -1,0 +1,126 @@
+package chat
+
+import (
+	"context"
+
+	"cortexfs.org/ctx/internal/caller"
+	"cortexfs.org/ctx/internal/client"
+	"cortexfs.org/libctx"
+	"cortexfs.org/libctx/errdefs"
+	"cortexfs.org/libctx/wire"
+)
+
+// heard is what comes of a run that is followed: its frames in order, then why
+// there are no more. After done, err is nil.
+type heard struct {
+	of    *follow
+	frame wire.Frame
+	over  bool
+	err   error
+	sent  bool // the request was on its way; else it was not made
+}
+
+// follow is one message and the run it begins. It ends by itself with the run,
+// and when it is stopped.
+type follow struct {
+	from    *caller.Caller
+	agent   libctx.Agent
+	request *wire.Send
+	out     chan<- heard
+	ctx     context.Context
+	stop    context.CancelFunc
+
+	run  libctx.Run   // "" until known
+	seen libctx.Event // the last durable frame
+	sent bool
+}
+
+// begin sends the request and starts to deliver to out. Whoever calls it stops
+// it.
+func begin(ctx context.Context, from *caller.Caller, a libctx.Agent, r *wire.Send, out chan<- heard) *follow {
+	f := &follow{from: from, agent: a, request: r, out: out}
+	f.ctx, f.stop = context.WithCancel(ctx)
+	go func() {
+		err := f.read(r)
+		f.tell(heard{of: f, over: true, err: err, sent: f.sent})
+	}()
+	return f
+}
+
+func (f *follow) tell(h heard) {
+	select {
+	case f.out <- h:
+	case <-f.ctx.Done():
+	}
+}
+
+// read delivers the frames of the run. Where frames were left out because this
+// side was slow, the durable ones are asked for on a new connection.
+func (f *follow) read(first wire.Request) error {
+	for next := first; ; {
+		lag, err := f.connection(next)
+		if err != nil || lag == nil {
+			return err
+		}
+		after := f.seen
+		if after == "" {
+			after = lag.After
+		}
+		next = &wire.Resume{Session: f.request.Session, After: after}
+	}
+}
+
+func (f *follow) connection(r wire.Request) (*wire.Lagged, error) {
+	conn, err := f.from.Dial(f.ctx, f.agent)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	defer context.AfterFunc(f.ctx, func() { conn.Close() })()
+	if err := conn.Request(r); err != nil {
+		return nil, err
+	}
+	f.sent = true
+	for {
+		_, frame, err := conn.Next()
+		if err != nil {
+			return nil, err
+		}
+		switch x := frame.(type) {
+		case *wire.Lagged:
+			return x, nil
+		case *wire.End:
+			return nil, errdefs.New(errdefs.Interrupted, "the session says no run is active, but not how this one ended")
+		case *wire.Start:
+			if f.run == "" && x.ClientID == f.request.ID {
+				f.run = x.Run
+			}
+		case *wire.Queued:
+			if x.ClientID == f.request.ID {
+				f.tell(heard{of: f, frame: x})
+			}
+			continue
+		case *wire.Error:
+			if x.Run == "" {
+				return nil, client.FrameError(x) // the request was refused
+			}
+		}
+		h := frame.Header()
+		if f.run == "" || h.Run != f.run || h.ID != "" && !f.fresh(h.ID) {
+			continue
+		}
+		f.tell(heard{of: f, frame: frame})
+		if _, over := frame.(*wire.Done); over {
+			return nil, nil
+		}
+	}
+}
+
+// fresh reports whether a durable frame was not there before.
+func (f *follow) fresh(id libctx.Event) bool {
+	if place(id) <= place(f.seen) {
+		return false
+	}
+	f.seen = id
+	return true
+}

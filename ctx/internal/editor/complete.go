@@ -1,0 +1,61 @@
+package editor
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+
+	"cortexfs.org/ctx/internal/render"
+	"github.com/reeflective/readline"
+)
+
+// maxOffered bounds the names that are offered for one word.
+const maxOffered = 200
+
+// complete offers what the word before the cursor could become.
+func (e *Editor) complete(line []rune, cursor int) readline.Completions {
+	before := string(line[:min(cursor, len(line))])
+	word := before[strings.LastIndexAny(before, " \t\n")+1:]
+	c := readline.CompleteValues(e.candidates(before, word)...)
+	c.PREFIX = word
+	return c.NoSpace('/')
+}
+
+// candidates are the words there are: commands at the beginning of the line,
+// else names of files. Names a terminal could not show as they are, and hidden
+// ones nobody asked for, are left out.
+func (e *Editor) candidates(before, word string) []string {
+	var found []string
+	if before == word && strings.HasPrefix(word, "/") {
+		for _, w := range e.opts.Words {
+			if strings.HasPrefix(w, word) {
+				found = append(found, w)
+			}
+		}
+		if len(found) > 0 {
+			return found
+		}
+	}
+	dir, name := filepath.Split(word)
+	at := dir
+	if !filepath.IsAbs(at) {
+		at = filepath.Join(e.opts.Dir, at)
+	}
+	entries, err := os.ReadDir(at)
+	if err != nil {
+		return nil
+	}
+	for _, entry := range entries {
+		n := entry.Name()
+		if !strings.HasPrefix(n, name) || name == "" && strings.HasPrefix(n, ".") || clean(n) != n || strings.ContainsAny(n, " \t\n") || render.Width(n) == 0 {
+			continue
+		}
+		if entry.IsDir() {
+			n += "/"
+		}
+		if found = append(found, dir+n); len(found) == maxOffered {
+			break
+		}
+	}
+	return found
+}

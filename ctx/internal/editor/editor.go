@@ -1,0 +1,294 @@
+// Package editor is where a person writes to an agent: a line editor on a
+// terminal that output never disturbs, and a reader of plain lines for pipes and
+// terminals that can do nothing. It alone knows the library behind the editor
+// (docs/reference/chat.md).
+package editor
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"cortexfs.org/libctx"
+	"github.com/reeflective/readline"
+	"golang.org/x/term"
+)
+
+// ErrInterrupt is Ctrl+C.
+var ErrInterrupt = errors.New("interrupted")
+
+// errClosed ends an input that Close waits for.
+var errClosed = errors.New("closed")
+
+// Line is what a person entered.
+type Line struct {
+	Text string
+	Alt  bool  // with Alt+Enter
+	Err  error // instead of a line: io.EOF, ErrInterrupt, or why the input can not be read
+}
+
+// Options are what an Editor needs to know.
+type Options struct {
+	Prompt  string // without colour
+	Color   bool
+	History string      // the file of the history; "": none is kept
+	Editor  string      // the command line of the person's editor
+	Dir     string      // where file names are completed
+	Words   []string    // completed at the beginning of a line, behind a slash
+	Failed  func(error) // told when the person's editor failed
+}
+
+// Editor owns the terminal, standard input and output, from New to Close. What
+// is written to it appears above the line that is being written. All methods may
+// be called from any goroutine.
+type Editor struct {
+	opts    Options
+	shell   *readline.Shell
+	history *history
+	cooked  *term.State // of the terminal before
+	lines   chan Line
+	next    chan struct{}
+	stop    chan struct{}
+	done    chan struct{} // the reading goroutine has ended
+	stops   func()        // ends the watching of job control
+	signals chan os.Signal
+
+	// Of the reading goroutine alone.
+	raw    *term.State // of the terminal while a line is being written
+	pastes []string
+	alt    bool
+
+	mu      sync.Mutex
+	prompt  string
+	room    sync.Cond
+	editing bool     // the reading goroutine has the terminal
+	pending []byte   // output for above the line
+	tasks   []func() // for the reading goroutine, while it edits
+}
+
+// New makes an editor on standard input, output and error, which must be one
+// terminal. The caller closes it.
+func New(o Options) (*Editor, error) {
+	cooked, err := term.GetState(int(os.Stdin.Fd()))
+	if err != nil {
+		return nil, err
+	}
+	e := &Editor{
+		opts: o, cooked: cooked, shell: readline.NewShell(), history: openHistory(o.History),
+		lines: make(chan Line), next: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
+		signals: make(chan os.Signal, 2),
+	}
+	e.history.long = e.expand
+	e.room.L = &e.mu
+	e.Prompt(o.Prompt)
+	e.configure()
+	e.stops = e.watchJobs()
+	go e.read()
+	return e, nil
+}
+
+// Lines delivers what is entered, one line for each Next.
+func (e *Editor) Lines() <-chan Line { return e.lines }
+
+// Next asks for a line: the prompt appears.
+func (e *Editor) Next() {
+	select {
+	case e.next <- struct{}{}:
+	default: // it has been asked for
+	}
+}
+
+// Prompt changes the prompt, from the next line on.
+func (e *Editor) Prompt(text string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.prompt = text; e.opts.Color {
+		e.prompt = "\x1b[1m" + text + "\x1b[0m"
+	}
+}
+
+// Columns is how wide the terminal is.
+func (e *Editor) Columns() int {
+	columns, _, err := term.GetSize(int(os.Stdout.Fd()))
+	if err != nil || columns < 1 {
+		return 80
+	}
+	return columns
+}
+
+// Write prints above the line that is being written. It waits when much is
+// waiting already, as while the person is in another editor.
+func (e *Editor) Write(p []byte) (int, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for e.editing && len(e.pending) > libctx.MaxShelfBytes {
+		e.room.Wait()
+	}
+	if !e.editing {
+		return os.Stdout.Write(p)
+	}
+	e.pending = append(e.pending, p...)
+	e.shell.Keys.RequestRefresh()
+	return len(p), nil
+}
+
+// Status shows one line below the input, "" none.
+func (e *Editor) Status(text string) {
+	switch {
+	case text == "":
+		e.shell.Hint.ClearTransient()
+	case e.opts.Color:
+		e.shell.Hint.SetTransient("\x1b[2m" + text + "\x1b[0m")
+	default:
+		e.shell.Hint.SetTransient(text)
+	}
+}
+
+// Prefill puts text into the line, in the place of what is there. With edit the
+// person's editor opens on it.
+func (e *Editor) Prefill(text string, edit bool) {
+	e.post(func() {
+		e.set(text)
+		if edit {
+			e.edit()
+		}
+	})
+}
+
+// Close gives the terminal back as it was, and waits a moment for who reads from
+// it.
+func (e *Editor) Close() {
+	close(e.stop)
+	e.post(func() { e.accept(errClosed) })
+	patience := time.NewTimer(time.Second)
+	defer patience.Stop()
+	select {
+	case <-e.done:
+	case <-patience.C: // the terminal does not answer any more
+	}
+	e.stops()
+	e.Restore()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.editing = false
+	e.room.Broadcast()
+}
+
+// Restore gives the terminal its modes back, whatever state this editor is in.
+func (e *Editor) Restore() {
+	_ = term.Restore(int(os.Stdin.Fd()), e.cooked) // there is nothing else to try
+	fmt.Fprint(os.Stdout, "\x1b[?2004l\x1b[?25h")
+}
+
+// read is the goroutine that owns the terminal while a line is being written.
+func (e *Editor) read() {
+	defer close(e.done)
+	defer e.Restore() // also when the library fails
+	for {
+		select {
+		case <-e.next:
+		case <-e.stop:
+			return
+		}
+		e.mu.Lock()
+		e.editing = true
+		e.mu.Unlock()
+		e.alt = false
+		text, err := e.shell.Readline()
+		e.mu.Lock()
+		e.editing = false
+		if len(e.pending) > 0 {
+			_, _ = os.Stdout.Write(e.pending) // nobody could be told
+		}
+		e.pending = nil
+		e.room.Broadcast()
+		e.mu.Unlock()
+		if errors.Is(err, errClosed) {
+			return
+		}
+		select {
+		case e.lines <- e.line(text, err):
+		case <-e.stop:
+			return
+		}
+	}
+}
+
+// line is what was entered. The text of an interrupted line is kept: it comes
+// back with the next prompt, and is in the history.
+func (e *Editor) line(text string, err error) Line {
+	switch {
+	case errors.Is(err, readline.ErrInterrupt):
+		if text != "" {
+			_, _ = e.history.Write(text) // the history says nothing of a full disk
+			whole := e.expand(text)
+			e.pastes = nil
+			e.post(func() { e.set(whole) })
+		}
+		return Line{Err: ErrInterrupt}
+	case err != nil:
+		return Line{Err: io.EOF}
+	}
+	whole := e.expand(text)
+	e.pastes = nil
+	return Line{Text: strings.ReplaceAll(whole, "\\\n", "\n"), Alt: e.alt}
+}
+
+// post gives the reading goroutine something to do, at once if it edits.
+func (e *Editor) post(task func()) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.tasks = append(e.tasks, task)
+	e.shell.Keys.RequestRefresh()
+}
+
+// due reports whether there is something for work to do.
+func (e *Editor) due() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return len(e.pending) > 0 || len(e.tasks) > 0
+}
+
+// work does what came from outside, between two keys.
+func (e *Editor) work() {
+	e.shell.History.SkipSave()
+	e.mu.Lock()
+	output, tasks := e.pending, e.tasks
+	e.pending, e.tasks = nil, nil
+	e.room.Broadcast()
+	e.mu.Unlock()
+	if len(output) > 0 {
+		e.above(output)
+	}
+	for _, task := range tasks {
+		task()
+	}
+}
+
+// above prints output in the place of the line, and the prompt below it. The
+// library draws the line again.
+func (e *Editor) above(output []byte) {
+	e.shell.Display.CursorToLineStart()
+	end := ""
+	if output[len(output)-1] != '\n' {
+		end = "\n"
+	}
+	fmt.Fprintf(os.Stdout, "\r\x1b[J%s%s", output, end)
+	e.shell.Display.PrintPrimaryPrompt()
+}
+
+// accept ends the line with an error.
+func (e *Editor) accept(err error) {
+	e.shell.Display.AcceptLine()
+	e.shell.History.Accept(false, false, err)
+}
+
+// set replaces the line.
+func (e *Editor) set(text string) {
+	e.shell.Line().Set([]rune(e.fold(text))...)
+	e.shell.Cursor().Set(e.shell.Line().Len())
+}
