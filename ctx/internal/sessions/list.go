@@ -69,8 +69,12 @@ func List(from *caller.Caller, a libctx.Agent) error {
 }
 
 // usedBy is what a session used. Of one that can not be read to its end, that
-// which could be.
+// which could be. Only where a model drives the agent must the ledger be read for
+// it: see account.
 func usedBy(place session.Place, info session.Info, models bool) (total use) {
+	if !models && info.Damage == "" {
+		return sumOf(info)
+	}
 	r, err := place.Read(info.Session)
 	if err != nil {
 		return use{unknown: 1}
@@ -84,6 +88,24 @@ func usedBy(place session.Place, info session.Info, models bool) (total use) {
 		total.unknown++
 	}
 	return total
+}
+
+// sumOf is what the sums of a session say.
+func sumOf(info session.Info) use {
+	u := use{tokens: info.Tokens, cost: info.Cost}
+	if info.TokensAtLeast {
+		u.unknown = 1
+	}
+	if all(info.Tokens) > 0 || info.CostAtLeast && !info.TokensAtLeast {
+		u.requests = 1
+	}
+	if info.CostAtLeast {
+		u.unpriced = u.requests
+	}
+	if info.Cost > 0 {
+		u.requests++ // one of them has a price
+	}
+	return u
 }
 
 // count fills in what the session used.

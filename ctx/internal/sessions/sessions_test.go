@@ -222,6 +222,41 @@ func TestSessions(t *testing.T) {
 	}
 }
 
+// The sums of a session say what reading it says.
+func TestSums(t *testing.T) {
+	w := newWorld(t)
+	place, err := w.Place("coder")
+	w.ok(err)
+	for name, use := range map[libctx.Session]func(libctx.Run) []session.Record{
+		"nothing":  func(libctx.Run) []session.Record { return nil },
+		"known":    func(r libctx.Run) []session.Record { return []session.Record{used(r, "p/m", 1, 2, 3)} },
+		"free":     func(r libctx.Run) []session.Record { return []session.Record{used(r, "p/m", 1, 2, 0)} },
+		"unpriced": func(r libctx.Run) []session.Record { return []session.Record{used(r, "p/m", 1, 2, -1)} },
+		"mixed": func(r libctx.Run) []session.Record {
+			return []session.Record{used(r, "p/m", 1, 2, -1), used(r, "p/m", 1, 2, 3)}
+		},
+		"unknown": func(r libctx.Run) []session.Record { return []session.Record{uncertain(r, "p/m")} },
+		"part": func(r libctx.Run) []session.Record {
+			return []session.Record{uncertain(r, "p/m"), used(r, "p/m", 1, 2, 3)}
+		},
+		"parts": func(r libctx.Run) []session.Record {
+			return []session.Record{uncertain(r, "p/m"), used(r, "p/m", 1, 2, -1)}
+		},
+	} {
+		run := libctx.NewRun()
+		w.record(name, append(append(begin(run, "send", "a"), use(run)...), ends(run, session.Completed)))
+		r, err := place.Read(name)
+		w.ok(err)
+		info := r.Info()
+		w.ok(r.Close())
+		sum, whole := usedBy(place, info, false), usedBy(place, info, true)
+		if sum.number(all(sum.tokens)) != whole.number(all(whole.tokens)) || sum.money() != whole.money() {
+			t.Errorf("%s: %s, %s by its sums; %s, %s by its record", name,
+				sum.number(all(sum.tokens)), sum.money(), whole.number(all(whole.tokens)), whole.money())
+		}
+	}
+}
+
 // talk is a session in which everything happens that history shows.
 func (w *world) talk() {
 	w.Helper()
