@@ -107,7 +107,7 @@ func (p *page) entry(e *session.Entry) {
 	for i := range e.Content {
 		switch c := &e.Content[i]; c.Type {
 		case "text":
-			p.say(e.Role, c.Text)
+			p.say(speaker(e), c.Text)
 		case "reasoning":
 			if p.Reasoning {
 				p.aside("reasoning", c.Text)
@@ -122,6 +122,14 @@ func (p *page) entry(e *session.Entry) {
 			p.say(who, p.result(c))
 		}
 	}
+}
+
+// speaker is who said an entry. What was said into a run that went on says how.
+func speaker(e *session.Entry) string {
+	if e.Origin == "" {
+		return e.Role
+	}
+	return e.Role + " (" + inert.Line(strings.ReplaceAll(e.Origin, "_", "-")) + ")"
 }
 
 // called is a call on one line.

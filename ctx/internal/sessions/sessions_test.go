@@ -262,6 +262,7 @@ func (w *world) talk() {
 	w.Helper()
 	run, after, tool := libctx.NewRun(), libctx.NewRun(), libctx.NewRun()
 	fact := func(f wire.Frame) *session.Fact { return &session.Fact{Run: run, Frame: f} }
+	said := session.Input{Client: "m-2", Op: session.OpFollowUp, Text: "go on"}
 	var long strings.Builder
 	for range 20 {
 		long.WriteString("line\x1b[2J\n")
@@ -281,7 +282,9 @@ func (w *world) talk() {
 		[]session.Record{result(run, "call-2-1", "fs.read", long.String()), result(run, "call-2-2", "fs.list", "not executed")},
 		[]session.Record{&session.Checkpoint{Run: run, Outcome: session.Failed, Code: errdefs.Provider, Message: "gone"}},
 		append(begin(tool, "tsh", ""), &session.Checkpoint{Run: tool, Outcome: session.Failed, Code: errdefs.IO, Message: "not of the conversation"}),
-		append(begin(after, "send", "again"), says(after, wire.Text("Hello.")), ends(after, session.Completed)),
+		append(begin(after, "send", "again"), says(after, wire.Text("Hello."))),
+		[]session.Record{said.Accept(after, "x")}, said.Deliver(after),
+		[]session.Record{says(after, wire.Text("And bye.")), ends(after, session.Completed)},
 	)
 }
 
@@ -296,7 +299,8 @@ func TestHistory(t *testing.T) {
 		"note: for want of room the model is not shown the oldest 12 messages, and sees 1 message shortened\n" +
 		"assistant: Reading.\ncall: fs.read a\n" + `call: fs.list (not well formed: [1\n)` + "\n" +
 		"result fs.read: line\\x1b[2J\n" + strings.Repeat(line, 7) + "  [240 B in 20 lines; --full shows all]\n" +
-		"result fs.list: not executed\nnote: the run failed: gone (EREMOTEIO)\nuser: again\nassistant: Hello.\n"
+		"result fs.list: not executed\nnote: the run failed: gone (EREMOTEIO)\nuser: again\nassistant: Hello.\n" +
+		"user (follow-up): go on\nassistant: And bye.\n"
 	if out != want || errs != "" {
 		t.Errorf("%s%s\nwant\n%s", out, errs, want)
 	}
@@ -316,7 +320,7 @@ func TestHistory(t *testing.T) {
 	w.JSON = true
 	out, _, err = w.said(func() error { return History(&w.Caller, "coder", HistoryOptions{}) })
 	w.ok(err)
-	if strings.Count(out, "\n") != 6 || !strings.Contains(out, `"type":"reasoning"`) {
+	if strings.Count(out, "\n") != 8 || !strings.Contains(out, `"type":"reasoning"`) {
 		t.Errorf("entries:\n%s", out)
 	}
 }
