@@ -11,6 +11,7 @@ import (
 // fuzzed are the places where bytes from outside become something; each has a
 // fuzz target.
 var fuzzed = map[string]string{
+	"ctxd/internal/model/anthropic FuzzEvent":    "events of Anthropic's format",
 	"ctxd/internal/model/debug FuzzScript":       "scripts of debug/script",
 	"ctx/internal/cli FuzzReorder":               "words of a command line",
 	"ctxd/internal/model/failure FuzzParse":      "what providers say of failures",

@@ -3,6 +3,7 @@ package drivers
 
 import (
 	"cortexfs.org/ctxd/internal/model"
+	"cortexfs.org/ctxd/internal/model/anthropic"
 	"cortexfs.org/ctxd/internal/model/debug"
 	"cortexfs.org/ctxd/internal/model/detect"
 	"cortexfs.org/ctxd/internal/model/openai"
@@ -11,8 +12,11 @@ import (
 // All is every driver, by the format it speaks.
 func All() model.Registry {
 	return model.Registry{
-		Debug:   debug.Driver{},
-		Detect:  detect.Local,
-		Formats: map[string]model.Driver{"openai.chat": new(openai.Driver)},
+		Debug:  debug.Driver{},
+		Detect: detect.Local,
+		Formats: map[string]model.Driver{
+			"anthropic.messages": new(anthropic.Driver),
+			"openai.chat":        new(openai.Driver),
+		},
 	}
 }

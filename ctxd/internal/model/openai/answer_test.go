@@ -3,10 +3,10 @@ package openai
 import (
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"testing"
 
+	"cortexfs.org/ctxd/internal/model/sinktest"
 	"cortexfs.org/ctxd/internal/model/toolnames"
 	"cortexfs.org/ctxd/internal/model/transport"
 	"cortexfs.org/libctx"
@@ -17,65 +17,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// sink keeps the frames of an answer, checked as the server checks them.
-type sink struct {
-	stream modelwire.Stream
-	frames []modelwire.Frame
-}
-
-func (s *sink) Send(f modelwire.Frame) error {
-	line, err := modelwire.MarshalFrame(f)
-	if err != nil {
-		return err
-	}
-	if _, err := s.stream.Next(line[:len(line)-1]); err != nil {
-		return err
-	}
-	s.frames = append(s.frames, f)
-	return nil
-}
-
-// String is the frames as text, one a line, without start and the calls' ends.
-func (s *sink) String() string {
-	var out strings.Builder
-	for _, f := range s.frames {
-		switch f := f.(type) {
-		case *modelwire.Start, *modelwire.CallEnd:
-		case *modelwire.Delta:
-			fmt.Fprintf(&out, "text %s\n", f.Text)
-		case *modelwire.ReasoningDelta:
-			fmt.Fprintf(&out, "think %s\n", f.Text)
-		case *modelwire.CallStart:
-			fmt.Fprintf(&out, "call %d %s %s\n", f.Index, f.ID, f.Name)
-		case *modelwire.CallDelta:
-			fmt.Fprintf(&out, "args %d %s\n", f.Index, f.Text)
-		case *modelwire.MessageFrame:
-			fmt.Fprintf(&out, "stop %s\n", f.Stop)
-			for _, p := range f.Content {
-				fmt.Fprintf(&out, "  %s %s%s%s%s", p.Type, p.Call, p.Name, string(p.Arguments), p.Text)
-				if p.Invalid != "" {
-					fmt.Fprintf(&out, " !%s", p.Invalid)
-				}
-				out.WriteByte('\n')
-			}
-		case *modelwire.Usage:
-			n := func(p *int64) string {
-				if p == nil {
-					return "-"
-				}
-				return strconv.FormatInt(*p, 10)
-			}
-			fmt.Fprintf(&out, "usage %s %s %s %s %s\n", n(f.Input), n(f.CacheRead), n(f.CacheWrite), n(f.Output), n(f.Reasoning))
-		default:
-			fmt.Fprintf(&out, "%s\n", f.Kind())
-		}
-	}
-	return out.String()
-}
-
 // play runs events through an answer; the events are data lines.
-func play(events ...string) (*sink, error) {
-	s := &sink{}
+func play(events ...string) (*sinktest.Sink, error) {
+	s := &sinktest.Sink{}
 	a := &answer{out: s, status: 200, names: toolnames.New([]modelwire.Tool{{Name: "fs.read"}, {Name: "tsh"}}), key: provider.NewSecret("hush-hush-key")}
 	if err := s.Send(&modelwire.Start{Model: "p/m"}); err != nil {
 		return s, err
@@ -328,7 +272,7 @@ func TestAnswerFails(t *testing.T) {
 		if diff := cmp.Diff(c.want, *f); diff != "" {
 			t.Errorf("%s:\n%s", what, diff)
 		}
-		for _, f := range s.frames {
+		for _, f := range s.Frames {
 			if f.Kind() == "message" {
 				t.Errorf("%s: a message is sent", what)
 			}
@@ -343,7 +287,7 @@ func TestAnswerLongAsJSON(t *testing.T) {
 	if !errors.As(err, &f) || f.Class != "limit" {
 		t.Errorf("%v", err)
 	}
-	if n := len(s.frames); n != 2 {
+	if n := len(s.Frames); n != 2 {
 		t.Errorf("%d frames", n)
 	}
 }
@@ -385,7 +329,7 @@ func FuzzEvent(f *testing.F) {
 		if err != nil && !errors.As(err, &failure) {
 			t.Fatal(err)
 		}
-		for _, f := range s.frames {
+		for _, f := range s.Frames {
 			if f.Kind() == "message" && err != nil {
 				t.Fatalf("a message and %v", err)
 			}

@@ -1,0 +1,142 @@
+// Package anthropic speaks Anthropic's Messages, to Anthropic and to servers
+// that offer the same. The official SDK builds the request and decodes the
+// events; its retries are off, it reads no environment and no credential files,
+// and below it stands package transport. docs/reference/model-anthropic.md has
+// the mapping.
+package anthropic
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"regexp"
+
+	"cortexfs.org/ctxd/internal/model"
+	"cortexfs.org/ctxd/internal/model/compose"
+	"cortexfs.org/ctxd/internal/model/failure"
+	"cortexfs.org/ctxd/internal/model/toolnames"
+	"cortexfs.org/ctxd/internal/model/transport"
+	"cortexfs.org/libctx"
+	"cortexfs.org/libctx/errdefs"
+	"cortexfs.org/libctx/modelwire"
+	"cortexfs.org/libctx/provider"
+	"github.com/anthropics/anthropic-sdk-go"
+	"github.com/anthropics/anthropic-sdk-go/option"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Driver is the driver of the format "anthropic.messages". It keeps connections
+// open for the next request. The zero value is ready.
+type Driver struct{ pool transport.Pool }
+
+var _ model.Driver = (*Driver)(nil)
+
+// Generate does one request (model.Driver).
+func (d *Driver) Generate(ctx context.Context, p *provider.Provider, key provider.Secret, g *modelwire.Generate, out model.Sink) error {
+	names := toolnames.New(g.Tools)
+	body, err := request(p, g, names)
+	if err != nil {
+		return modelwire.Fail(errdefs.KindOf(err), modelwire.PhasePreSend, modelwire.ClassInvalid, "%s", err)
+	}
+	below, err := d.pool.Get(p.Proxy, isLast)
+	if err != nil {
+		return modelwire.Fail(errdefs.Invalid, modelwire.PhasePreSend, modelwire.ClassInvalid, "%s", err)
+	}
+	var resp *http.Response
+	client := client(p, key, below)
+	if beta := g.Options[betaOption]; beta != "" {
+		client.Options = append(client.Options, option.WithHeader("Anthropic-Beta", beta))
+	}
+	if err := client.Post(ctx, path(p.BaseURL), body, &resp); err != nil {
+		return failure.Broken(transport.Facts(ctx, err), key)
+	}
+	stream, ok := resp.Body.(*transport.Stream)
+	if !ok {
+		resp.Body.Close()
+		return errdefs.New(errdefs.Internal, "the SDK put something over the transport's stream: a %T", resp.Body)
+	}
+	defer stream.Close()
+	if err := out.Send(&modelwire.Start{Model: g.Model, RequestID: compose.Word(failure.Redact(resp.Header.Get("Request-Id"), key))}); err != nil {
+		return err
+	}
+	return read(stream, &answer{Answer: compose.New(out, names, resp.StatusCode), request: g, key: key})
+}
+
+// client is not anthropic.NewClient, which reads keys, profiles, addresses and
+// headers from the environment and from files.
+func client(p *provider.Provider, key provider.Secret, below http.RoundTripper) anthropic.Client {
+	c := anthropic.Client{Options: []option.RequestOption{
+		option.WithBaseURL(p.BaseURL),
+		option.WithHTTPClient(&http.Client{Transport: below}),
+		option.WithMaxRetries(0),
+		option.WithHeader("Accept", "text/event-stream"),
+		option.WithHeader("User-Agent", "cortexfs/"+libctx.Version),
+	}}
+	for _, name := range telling {
+		c.Options = append(c.Options, option.WithHeaderDel(name))
+	}
+	if !key.Empty() {
+		c.Options = append(c.Options, option.WithAPIKey(key.Reveal()))
+	}
+	return c
+}
+
+// versioned is a base URL that names the version of the interface itself.
+var versioned = regexp.MustCompile(`/v[0-9]+$`)
+
+// path is where requests go below a base URL.
+func path(base string) string {
+	if versioned.MatchString(base) {
+		return "messages"
+	}
+	return "v1/messages"
+}
+
+// telling are headers of the SDK that say what machine this is.
+var telling = []string{
+	"X-Stainless-Lang", "X-Stainless-Package-Version", "X-Stainless-OS", "X-Stainless-Arch", "X-Stainless-Runtime",
+	"X-Stainless-Runtime-Version", "X-Stainless-Retry-Count", "X-Stainless-Timeout",
+}
+
+// isLast reports the terminal event.
+func isLast(ev transport.Event) bool {
+	if ev.Type != "" {
+		return ev.Type == lastEvent
+	}
+	var kind struct {
+		Type string `json:"type"`
+	}
+	return bytes.Contains(ev.Data, []byte(lastEvent)) &&
+		json.Unmarshal(ev.Data, &kind, jsontext.AllowDuplicateNames(true)) == nil && kind.Type == lastEvent
+}
+
+const lastEvent = "message_stop"
+
+// read takes the whole answer. What is known of the usage is sent even if it
+// fails.
+func read(stream *transport.Stream, a *answer) error {
+	for {
+		ev, err := stream.Next()
+		if errors.Is(err, io.EOF) {
+			return a.finish()
+		}
+		if err != nil {
+			var broken *transport.Error
+			errors.As(err, &broken)
+			return a.Fail(failure.Broken(broken, a.key))
+		}
+		if isLast(ev) {
+			continue
+		}
+		if err := a.event(ev); err != nil {
+			var f *modelwire.Failure
+			if errors.As(err, &f) {
+				return a.Fail(f)
+			}
+			return err
+		}
+	}
+}
