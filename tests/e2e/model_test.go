@@ -18,10 +18,17 @@ func modelled(t *testing.T, model string, tools ...string) *world.World {
 	return manned(world.New(t), model, tools...)
 }
 
-// manned makes the agent m and sees to it that somebody holds its socket, and in
-// the end looks whether its sessions can be true.
+// manned makes the agent m and sees to it that somebody holds its socket.
 func manned(w *world.World, model string, tools ...string) *world.World {
 	w.T.Helper()
+	credible(w)
+	w.MustCtx(modelArgs(model, tools...)...)
+	w.MustCtx("agent", "tsh", "m", "help")
+	return w
+}
+
+// credible looks in the end whether the sessions of a world can be true.
+func credible(w *world.World) {
 	w.T.Cleanup(func() {
 		report, err := checker.Check(checker.Options{Dirs: []string{w.Root + "/home"}, Open: true})
 		if err != nil {
@@ -32,9 +39,6 @@ func manned(w *world.World, model string, tools ...string) *world.World {
 			w.T.Error(p)
 		}
 	})
-	w.MustCtx(modelArgs(model, tools...)...)
-	w.MustCtx("agent", "tsh", "m", "help")
-	return w
 }
 
 func modelArgs(model string, tools ...string) []string {
