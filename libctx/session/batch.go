@@ -139,11 +139,13 @@ func (s *Session) admit(b *brief, a *admission) error {
 	if run == nil {
 		return bad("run %s is not open", b.Run)
 	}
-	if b.Type == "checkpoint" && len(run.calls) > 0 {
-		return bad("call %s of run %s has no result", run.calls[0].Call, b.Run)
+	if b.Type == "checkpoint" {
+		if err := s.admitEnd(b, run); err != nil {
+			return err
+		}
 	}
 	for _, call := range b.results() {
-		if !run.pending(call) {
+		if !run.pending(call) && (run.tsh || !s.st.fold.carries(call)) {
 			return bad("call %s of run %s is not open", call, b.Run)
 		}
 	}
@@ -203,12 +205,8 @@ func (r *openRun) pending(call libctx.Call) bool {
 
 func update(crc uint32, b []byte) uint32 { return crc32.Update(crc, castagnoli, b) }
 
-// outcomeUnknown is the result of a call that a host began and did not see the
-// end of.
-const outcomeUnknown = "outcome unknown: the host stopped while this call ran"
-
 // Ended says how a run ended whose end could not be recorded, because storage
-// had failed: for the Open that comes after.
+// had failed: for the opening that comes after.
 type Ended struct {
 	Run     libctx.Run
 	Code    errdefs.Kind
@@ -217,7 +215,7 @@ type Ended struct {
 
 // ending is the checkpoint of a run that was left open.
 func (s *Session) ending(run libctx.Run) *Checkpoint {
-	for _, e := range s.ended {
+	for _, e := range s.how.Ended {
 		if e.Run == run {
 			return &Checkpoint{Run: run, Outcome: Failed, Code: e.Code, Message: e.Message}
 		}
@@ -235,27 +233,49 @@ func (s *Session) settle() error {
 	}
 	var settled []SettledCall
 	for i := range s.st.fold.runs {
-		run := &s.st.fold.runs[i]
-		for _, c := range run.calls {
-			settled = append(settled, SettledCall{Run: run.run, Call: c.Call, Name: c.Name})
-			if run.tsh {
-				records = append(records, &Fact{Run: run.run, Frame: &wire.ToolResult{
-					Head: wire.Head{Type: "tool_result"}, Call: c.Call, Name: c.Name, Status: "error", Content: outcomeUnknown}})
-				continue
-			}
-			records = append(records, &Entry{Run: run.run, Kind: KindMessage, Role: RoleTool, Content: []wire.Part{
-				{Type: "tool_result", Call: c.Call, Name: c.Name, Status: "error", Text: outcomeUnknown}}})
-		}
-		inputs, err := s.deliver(run)
+		more, err := s.settleRun(&s.st.fold.runs[i], &settled)
 		if err != nil {
 			return err
 		}
-		records = append(records, inputs...)
-		records = append(records, s.ending(run.run))
+		records = append(records, more...)
 	}
 	if _, err := s.commit(records); err != nil {
 		return err
 	}
 	s.settled = settled
 	return nil
+}
+
+// settleRun ends one run. A call that was carried into it is not carried on: what
+// it was begun for once more is not known either.
+func (s *Session) settleRun(run *openRun, settled *[]SettledCall) (records []Record, err error) {
+	end := s.ending(run.run)
+	if !run.tsh {
+		for _, c := range s.st.fold.carried {
+			*settled = append(*settled, SettledCall{Run: c.run, Call: c.call.Call, Name: c.call.Name})
+			records = append(records, unknown(run.run, c.call.Call, c.call.Name))
+		}
+	}
+	for _, c := range run.calls {
+		carry, err := s.replayable(run, c)
+		switch {
+		case err != nil:
+			return nil, err
+		case carry:
+			end.Carried = append(end.Carried, c.Call)
+			continue
+		}
+		*settled = append(*settled, SettledCall{Run: run.run, Call: c.Call, Name: c.Name})
+		if run.tsh {
+			records = append(records, &Fact{Run: run.run, Frame: &wire.ToolResult{
+				Head: wire.Head{Type: "tool_result"}, Call: c.Call, Name: c.Name, Status: "error", Content: OutcomeUnknown}})
+			continue
+		}
+		records = append(records, unknown(run.run, c.Call, c.Name))
+	}
+	inputs, err := s.deliver(run)
+	if err != nil {
+		return nil, err
+	}
+	return append(append(records, inputs...), end), nil
 }

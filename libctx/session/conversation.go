@@ -8,11 +8,13 @@ import (
 
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/errdefs"
+	"cortexfs.org/libctx/wire"
 )
 
 // Conversation returns the newest messages of the active branch, oldest first:
 // as many as fit into about max bytes of records. An assistant message and the
-// results of its calls come together or not at all. Only the records returned,
+// results of its calls come together or not at all; a result that a later run
+// made (see Carried) stands in that run. Only the records returned,
 // and the first that did not fit, are read, and each once: the Session keeps
 // what it read last, so the messages belong to it and are not to be changed. A
 // record that is not what it was is errdefs.IO with its place.
@@ -72,16 +74,34 @@ func (b *branch) find(n uint32) (node, bool) {
 	return (*b)[i], true
 }
 
-// messages are those of the branch, from the first that is no result: one at
-// the front has lost its call.
+// messages are those of the branch without results that have lost their call:
+// those at the front, and those that a later run made.
 func (b branch) messages() []Entry {
 	out := make([]Entry, 0, len(b))
+	var caller libctx.Run // of the last message that can have calls
 	for _, o := range b {
-		if o.entry.Kind == KindMessage && (len(out) > 0 || o.entry.Role != RoleTool) {
-			out = append(out, *o.entry)
+		e := o.entry
+		switch {
+		case e.Kind != KindMessage, e.Role == RoleTool && e.Run != caller && !called(out, e):
+			continue
+		case e.Role == RoleAssistant:
+			caller = e.Run
 		}
+		out = append(out, *e)
 	}
 	return out
+}
+
+// called reports whether the call of a result is among the messages.
+func called(messages []Entry, result *Entry) bool {
+	for i := range messages {
+		for _, p := range messages[i].Content {
+			if p.Type == "tool_call" && slices.ContainsFunc(result.Content, func(r wire.Part) bool { return r.Call == p.Call }) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // entry reads the n-th entry.

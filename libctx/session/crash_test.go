@@ -87,11 +87,17 @@ func checkFiles(t failer, p Place, s *Session, acknowledged []byte, settled bool
 		for _, part := range e.Content {
 			switch part.Type {
 			case "tool_call":
-				open[string(e.Run)+string(part.Call)]++
+				open[string(part.Call)]++
 			case "tool_result":
-				open[string(e.Run)+string(part.Call)]--
+				open[string(part.Call)]--
 			}
 		}
+	}
+	for _, c := range st.fold.carried {
+		if settled && lastDriven(t, ledger) != c.run {
+			t.Errorf("call %s of run %s is carried on a second time", c.call.Call, c.run)
+		}
+		open[string(c.call.Call)]--
 	}
 	for call, n := range open {
 		if settled && n != 0 {
@@ -99,6 +105,21 @@ func checkFiles(t failer, p Place, s *Session, acknowledged []byte, settled bool
 		}
 	}
 	checkInputs(t, ledger, settled)
+}
+
+// lastDriven is the driven run that started last.
+func lastDriven(t failer, ledger []byte) (run libctx.Run) {
+	t.Helper()
+	for l := range bytes.Lines(ledger) {
+		b, err := decodeBrief(l)
+		if err != nil {
+			t.Fatalf("%v", err)
+		}
+		if b.starts() && b.Frame.Op != "tsh" {
+			run = b.Run
+		}
+	}
+	return run
 }
 
 // checkInputs: every accepted input is an entry exactly once, with its words, and
@@ -258,6 +279,11 @@ func (y *story) batch(t *rapid.T, s *Session) []Record {
 	}
 	for _, r := range s.st.fold.runs {
 		run := r.run
+		if carried := s.st.fold.carried; !r.tsh && len(carried) > 0 {
+			add(3, func() []Record {
+				return []Record{result(run, rapid.SampledFrom(carried).Draw(t, "carried").call.Call, "again")}
+			})
+		}
 		for _, c := range r.calls {
 			add(3, func() []Record {
 				if r.tsh {
@@ -266,7 +292,7 @@ func (y *story) batch(t *rapid.T, s *Session) []Record {
 				return []Record{result(run, c.Call, rapid.String().Draw(t, "result"))}
 			})
 		}
-		if len(r.calls)+len(r.inputs) == 0 {
+		if len(r.calls)+len(r.inputs) == 0 && (r.tsh || len(s.st.fold.carried) == 0) {
 			add(2, func() []Record {
 				return []Record{&Checkpoint{Run: run, Outcome: rapid.SampledFrom([]string{Completed, Failed, Cancelled, MaxTurns}).Draw(t, "outcome")}}
 			})
@@ -277,6 +303,7 @@ func (y *story) batch(t *rapid.T, s *Session) []Record {
 		}
 		add(3, func() []Record {
 			m := says(run, rapid.String().Draw(t, "text"))
+			m.Model = rapid.SampledFrom([]libctx.Model{"", "p/m"}).Draw(t, "model")
 			for range rapid.IntRange(0, 3).Draw(t, "calls") {
 				m.Content = append(m.Content, says(run, "", call()).Content...)
 			}
@@ -316,6 +343,8 @@ func (y *story) batch(t *rapid.T, s *Session) []Record {
 func TestCrashAnywhere(t *testing.T) {
 	base := memoryDir(t)
 	n := 0
+	// Every other call may be repeated.
+	how := Recovery{Replayable: func(c OpenCall) bool { return strings.ContainsAny(string(c.Call[len(c.Call)-1:]), "02468") }}
 	rapid.Check(t, func(t *rapid.T) {
 		n++
 		dir := filepath.Join(base, fmt.Sprint(n))
@@ -325,7 +354,7 @@ func TestCrashAnywhere(t *testing.T) {
 		var acknowledged, before, log []byte
 		ledger, events := p.dir("default")+"/messages.jsonl", p.dir("default")+"/events.jsonl"
 		for range rapid.IntRange(1, 3).Draw(t, "lives") {
-			s, err := p.Open("default")
+			s, err := p.Recover("default", how)
 			if err != nil {
 				t.Fatalf("%v", err)
 			}
@@ -373,7 +402,7 @@ func TestCrashAnywhere(t *testing.T) {
 				os.Remove(p.dir("default") + "/" + indexFile)
 			}
 		}
-		s, err := p.Open("default")
+		s, err := p.Recover("default", how)
 		if err != nil {
 			t.Fatalf("%v", err)
 		}
@@ -394,7 +423,7 @@ func TestSettleAsTold(t *testing.T) {
 	commit(t, s, begin(s, run, "m", "q")...)
 	commit(t, s, beginTsh(other, "t"))
 	s.die()
-	s, err := p.Open("default", Ended{Run: run, Code: errdefs.NoSpace, Message: "no space left on device"})
+	s, err := p.Recover("default", Recovery{Ended: []Ended{{Run: run, Code: errdefs.NoSpace, Message: "no space left on device"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -440,7 +469,7 @@ func TestSettle(t *testing.T) {
 	}
 	log := read(t, p.dir("default")+"/events.jsonl")
 	for want, n := range map[string]int{
-		`"status":"error","content":"` + outcomeUnknown + `"`: 3,
+		`"status":"error","content":"` + OutcomeUnknown + `"`: 3,
 		`"content":"known"`:        1,
 		`"code":"EINTR"`:           2,
 		`"type":"done"`:            2,

@@ -93,6 +93,7 @@ type brief struct {
 	Payload  string          `json:"payload"`
 	Frame    briefFrame      `json:"frame"`
 	Outcome  string          `json:"outcome"`
+	Carried  []libctx.Call   `json:"carried"`
 	Tokens   `json:",inline"`
 	Cost     *int64 `json:"cost_picodollars"`
 

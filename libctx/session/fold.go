@@ -2,6 +2,7 @@ package session
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 
 	"cortexfs.org/libctx"
@@ -22,16 +23,29 @@ type Event struct {
 // order. It is a pure function of the records: the same lines give the same
 // frames, byte for byte. The zero Fold stands before the first record. Between
 // records it remembers only the runs that are open.
-type Fold struct{ runs []openRun }
+type Fold struct {
+	runs    []openRun
+	carried []carriedCall // in the order in which they were made
+}
 
 // openRun is a run with a first record and no checkpoint.
 type openRun struct {
 	run    libctx.Run
 	tsh    bool
-	events int         // durable frames so far
-	calls  []briefPart // calls without a result, in order
+	events int        // durable frames so far
+	calls  []openCall // calls without a result, in order
 	inputs []pendingInput
 	spent
+
+	workspace, cwd string // of its start
+}
+
+// openCall is a call without a result. Entry is the number of its message, 0 for
+// a call that is a fact.
+type openCall struct {
+	Call  libctx.Call
+	Name  libctx.Tool
+	entry uint32
 }
 
 // spent is what a run or a session used, as far as it is known.
@@ -69,9 +83,9 @@ func (f *Fold) find(run libctx.Run) *openRun {
 
 // Clone copies the fold, so that a refused batch leaves no trace.
 func (f *Fold) Clone() Fold {
-	c := Fold{runs: append([]openRun(nil), f.runs...)}
+	c := Fold{runs: append([]openRun(nil), f.runs...), carried: append([]carriedCall(nil), f.carried...)}
 	for i := range c.runs {
-		c.runs[i].calls = append([]briefPart(nil), c.runs[i].calls...)
+		c.runs[i].calls = append([]openCall(nil), c.runs[i].calls...)
 		c.runs[i].inputs = append([]pendingInput(nil), c.runs[i].inputs...)
 	}
 	return c
@@ -103,6 +117,9 @@ func (f *Fold) frames(line []byte, b *brief) ([]Event, error) {
 	var open openRun
 	if r := f.find(b.Run); r != nil {
 		open = *r
+	}
+	for _, c := range f.carried { // the run may answer them too
+		open.calls = append(slices.Clip(open.calls), c.call)
 	}
 	frames, err := framesOf(line, b, &open)
 	if err != nil {
@@ -173,6 +190,7 @@ func (f *Fold) advance(b *brief) {
 	r.hear(b)
 	switch b.Type {
 	case "checkpoint":
+		f.carry(r, b.Carried)
 		for i := range f.runs {
 			if f.runs[i].run == b.Run {
 				f.runs = append(f.runs[:i], f.runs[i+1:]...)
@@ -185,29 +203,19 @@ func (f *Fold) advance(b *brief) {
 		for _, p := range b.Content {
 			switch {
 			case b.Role == RoleAssistant && p.Type == "tool_call":
-				r.calls = append(r.calls, p)
+				r.calls = append(r.calls, openCall{p.Call, p.Name, b.id})
 			case b.Role == RoleTool && p.Type == "tool_result":
-				r.settle(p.Call)
+				f.settle(r, p.Call)
 			}
 		}
 	case "fact":
 		switch b.Frame.Type {
 		case "start":
-			r.tsh = b.Frame.Op == "tsh"
+			r.tsh, r.workspace, r.cwd = b.Frame.Op == "tsh", b.Frame.Workspace, b.Frame.Cwd
 		case "tool_call":
-			r.calls = append(r.calls, briefPart{Type: "tool_call", Call: b.Frame.Call, Name: b.Frame.Name})
+			r.calls = append(r.calls, openCall{Call: b.Frame.Call, Name: b.Frame.Name})
 		case "tool_result":
-			r.settle(b.Frame.Call)
-		}
-	}
-}
-
-// settle forgets the oldest unanswered call of that id.
-func (r *openRun) settle(call libctx.Call) {
-	for i := range r.calls {
-		if r.calls[i].Call == call {
-			r.calls = append(r.calls[:i], r.calls[i+1:]...)
-			return
+			f.settle(r, b.Frame.Call)
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // indexMagic names the file and its version; another version is no index.
-const indexMagic = "ctxidx\x00\x03"
+const indexMagic = "ctxidx\x00\x04"
 
 // maxIndex is the size of the largest index a ledger within its limits can
 // have, generously: 28 bytes a record and the open runs.
@@ -71,8 +71,7 @@ func (x *index) encode() []byte {
 		w.spent(r.spent)
 		w.u32(uint32(len(r.calls)))
 		for _, c := range r.calls {
-			w.str(string(c.Call))
-			w.str(string(c.Name))
+			w.call(c)
 		}
 		w.u32(uint32(len(r.inputs)))
 		for _, in := range r.inputs {
@@ -80,6 +79,15 @@ func (x *index) encode() []byte {
 			w.i64(in.size)
 			w.flag(in.entered)
 		}
+		w.str(r.workspace)
+		w.str(r.cwd)
+	}
+	w.u32(uint32(len(st.fold.carried)))
+	for _, c := range st.fold.carried {
+		w.str(string(c.run))
+		w.call(c.call)
+		w.str(c.workspace)
+		w.str(c.cwd)
 	}
 	w.u32(uint32(len(st.offs)))
 	for _, off := range st.offs {
@@ -119,13 +127,17 @@ func decodeIndex(b []byte) (*index, error) {
 	st.turns, st.spent = r.i64(), r.spent()
 	for range r.count(8) {
 		run := openRun{run: libctx.Run(r.str()), tsh: r.flag(), events: int(r.i64()), spent: r.spent()}
-		for range r.count(8) {
-			run.calls = append(run.calls, briefPart{Type: "tool_call", Call: libctx.Call(r.str()), Name: libctx.Tool(r.str())})
+		for range r.count(12) {
+			run.calls = append(run.calls, r.call())
 		}
 		for range r.count(16) {
 			run.inputs = append(run.inputs, pendingInput{client: libctx.ClientID(r.str()), size: r.i64(), entered: r.flag()})
 		}
+		run.workspace, run.cwd = r.str(), r.str()
 		st.fold.runs = append(st.fold.runs, run)
+	}
+	for range r.count(24) {
+		st.fold.carried = append(st.fold.carried, carriedCall{libctx.Run(r.str()), r.call(), r.str(), r.str()})
 	}
 	n := r.count(12)
 	// Room for some more: the first entry of a long session is not to copy them all.
@@ -172,12 +184,22 @@ func (x *index) sound() bool {
 		}
 		hash = c.hash
 	}
+	for _, c := range st.fold.carried {
+		if c.call.entry < 1 || c.call.entry > n {
+			return false
+		}
+	}
 	for _, r := range st.fold.runs {
 		if r.events < 0 || int64(r.events) > 1<<32 {
 			return false
 		}
 		for _, in := range r.inputs {
 			if in.size < 1 || in.size > libctx.MaxRecord {
+				return false
+			}
+		}
+		for _, c := range r.calls {
+			if c.entry > n {
 				return false
 			}
 		}
@@ -198,6 +220,11 @@ func (w *indexWriter) flag(v bool) {
 	} else {
 		w.u32(0)
 	}
+}
+func (w *indexWriter) call(c openCall) {
+	w.str(string(c.Call))
+	w.str(string(c.Name))
+	w.u32(c.entry)
 }
 func (w *indexWriter) stat(s fileStat) {
 	w.i64(int64(s.ino))
@@ -260,6 +287,10 @@ func (r *indexReader) count(size int) int {
 		return 0
 	}
 	return n
+}
+
+func (r *indexReader) call() openCall {
+	return openCall{Call: libctx.Call(r.str()), Name: libctx.Tool(r.str()), entry: r.u32()}
 }
 
 func (r *indexReader) stat() fileStat {

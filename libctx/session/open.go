@@ -26,8 +26,8 @@ type Session struct {
 	st      *state
 	stale   fileStat // of the ledger when the index was written
 	shown   projected
-	recent  branch  // what Conversation read last
-	ended   []Ended // how runs that are open in the ledger ended
+	recent  branch // what Conversation read last
+	how     Recovery
 	settled []SettledCall
 	broken  error
 	closed  bool
@@ -43,13 +43,26 @@ type Session struct {
 // A new session leaves nothing in the tree before its first Commit. In one that
 // exists a last line without its end is cut off, runs that a dead host left open
 // are settled (see Settled), and the event log is made to agree with the ledger.
-// A caller that knows how such a run ended says so with ended.
 // Nothing is changed when Open refuses: errdefs.IO names the file and line of
 // damage (*Damage), errdefs.Invalid a ledger of a newer version,
 // errdefs.NoSpace one over its limits.
 //
 // The caller closes the Session.
-func (p Place) Open(name libctx.Session, ended ...Ended) (*Session, error) {
+func (p Place) Open(name libctx.Session) (*Session, error) { return p.Recover(name, Recovery{}) }
+
+// Recovery is what the opener of a session knows of the runs that it finds open.
+type Recovery struct {
+	// Ended is how some of them ended.
+	Ended []Ended
+	// Replayable reports whether a call may be executed a second time: it is asked
+	// about the calls of model agents that have no result. One that may is carried
+	// on instead of settled (see Carried), once. It is called while the session is
+	// opened, and does not touch it.
+	Replayable func(OpenCall) bool
+}
+
+// Recover is Open for a host that goes on with what a dead one left.
+func (p Place) Recover(name libctx.Session, how Recovery) (*Session, error) {
 	if err := p.check(name); err != nil {
 		return nil, err
 	}
@@ -57,7 +70,7 @@ func (p Place) Open(name libctx.Session, ended ...Ended) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Session{place: p, name: name, limits: standard, now: now, locks: locks, st: newState(), ended: ended}
+	s := &Session{place: p, name: name, limits: standard, now: now, locks: locks, st: newState(), how: how}
 	if err := s.load(); err != nil {
 		s.release()
 		return nil, p.at(name, err)

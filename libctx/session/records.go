@@ -219,6 +219,10 @@ type Checkpoint struct {
 
 	TokensAtLeast bool `json:"tokens_at_least,omitzero"`
 	CostAtLeast   bool `json:"cost_at_least,omitzero"`
+
+	// Carried lists the calls of an interrupted run whose results belong to the
+	// next driven run of the session (Session.Carried). All others have theirs.
+	Carried []libctx.Call `json:"carried,omitzero"`
 }
 
 // Fact is a durable frame that no other record implies. Its frame carries

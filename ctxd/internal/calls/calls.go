@@ -44,6 +44,9 @@ func (p *Pending) Observes() bool {
 	return p.admitted != nil && p.admitted.Parallel() && observation(p.Decision.Effect)
 }
 
+// Replayable reports whether the call may be executed again after its host died.
+func (p *Pending) Replayable() bool { return p.admitted != nil && p.admitted.Replayable() }
+
 // Refusal is the result of a call that may not run; ok is false for one that may.
 func (p *Pending) Refusal() (res toolrun.Result, ok bool) {
 	if p.admitted != nil {
@@ -56,7 +59,10 @@ func (p *Pending) Refusal() (res toolrun.Result, ok bool) {
 // afresh. An error means that there is no decision, because the agent's own
 // files are refused: the run can not go on.
 func (c *Caller) Decide(r *run.Run, call toolrun.Call) (*Pending, error) {
-	call.Run, call.Session, call.Workspace, call.Cwd = r.ID, r.Session, r.Places.Workspace, r.Places.Cwd
+	call.Run, call.Session = r.ID, r.Session
+	if call.Workspace == "" {
+		call.Workspace, call.Cwd = r.Places.Workspace, r.Places.Cwd
+	}
 	call.Loaded = r.Loaded()
 	admitted, decision, err := c.Tools.Admit(call)
 	if err != nil {

@@ -35,6 +35,7 @@ type counter interface {
 // ticket is a call that was decided about: *Pending.
 type ticket interface {
 	Observes() bool
+	Replayable() bool
 	Refusal() (toolrun.Result, bool)
 	Close()
 }

@@ -12,6 +12,7 @@ import (
 	"cortexfs.org/ctxd/internal/toolrun"
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/control"
+	"cortexfs.org/libctx/session"
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 )
@@ -47,6 +48,8 @@ type fakeTicket struct {
 }
 
 func (t *fakeTicket) Observes() bool { return t.name[0] == reads }
+
+func (t *fakeTicket) Replayable() bool { return t.name[0] == reads }
 
 func (t *fakeTicket) Refusal() (toolrun.Result, bool) {
 	return toolrun.Failure("no"), t.name[0] == denied
@@ -109,7 +112,11 @@ func (f *fake) commit(decisions []ticket, results []settled) error {
 		batch = append(batch, "?"+t.(*fakeTicket).name)
 	}
 	for _, s := range results {
-		batch = append(batch, "="+string(s.call.Name))
+		word := "=" + string(s.call.Name)
+		if s.res.Content == session.OutcomeUnknown {
+			word += "?"
+		}
+		batch = append(batch, word)
 	}
 	text := strings.Join(batch, " ")
 	if f.refuse != nil {

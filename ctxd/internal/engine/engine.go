@@ -51,6 +51,9 @@ func (e *Engine) Drive(ctx context.Context, r *run.Run) error {
 	d := &drive{Engine: e, run: r}
 	d.look(a)
 	defer d.wait()
+	if err := d.replay(ctx, a); err != nil {
+		return err
+	}
 	for range libctx.MaxTurns {
 		if err := context.Cause(ctx); err != nil {
 			return err
@@ -68,6 +71,20 @@ func (e *Engine) Drive(ctx context.Context, r *run.Run) error {
 		}
 	}
 	return run.TurnLimit("the model was asked %d times and still wants to go on", libctx.MaxTurns)
+}
+
+// replay gives results to the calls of a run whose host died that may be executed
+// again.
+func (d *drive) replay(ctx context.Context, a *view.Agent) error {
+	carried, err := d.run.Carried()
+	if err != nil || len(carried) == 0 {
+		return err
+	}
+	var env []string
+	if c, err := preamble.Check(d.Tools.Layout, a, a.Model); err == nil {
+		env = c.Window.Env() // else the first request says what is wrong
+	}
+	return d.Calls.Replay(ctx, d.run, carried, env)
 }
 
 // load reads the agent's files anew.

@@ -78,6 +78,9 @@ func (h *Host) Places(s libctx.Session, workspace, last, cwd string) (run.Places
 	return run.Places{Workspace: ws.Dir, Cwd: cwd, Hears: !a.Executable}, nil
 }
 
+// Replayable asks admission about a call that a dead host left.
+func (h *Host) Replayable(s libctx.Session, c session.OpenCall) bool { return h.Calls.Replayable(s, c) }
+
 // Drive carries out a send to an executable agent.
 func (h *Host) Drive(ctx context.Context, r *run.Run) error {
 	a, err := h.load()

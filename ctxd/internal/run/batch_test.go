@@ -16,9 +16,12 @@ import (
 // batches is a store that notes what each commit held and may refuse some.
 type batches struct {
 	*memory
-	seen   []string
-	refuse func(batch string) error
+	seen    []string
+	refuse  func(batch string) error
+	carried []session.OpenCall
 }
+
+func (b *batches) Carried() ([]session.OpenCall, error) { return b.carried, nil }
 
 func (b *batches) Commit(records ...session.Record) ([]session.Event, error) {
 	var words []string

@@ -94,7 +94,12 @@ func (h *Hub) acquire(name libctx.Session) (*Live, error) {
 	}
 	l := h.lives[name]
 	if l == nil {
-		l = newLive(h, name, func(ended []session.Ended) (ledger, error) { return h.cfg.Place.Open(name, ended...) })
+		l = newLive(h, name, func(ended []session.Ended) (ledger, error) {
+			return h.cfg.Place.Recover(name, session.Recovery{
+				Ended:      ended,
+				Replayable: func(c session.OpenCall) bool { return h.cfg.Worker.Replayable(name, c) },
+			})
+		})
 		h.lives[name] = l
 	}
 	h.idle = slices.DeleteFunc(h.idle, func(o *Live) bool { return o == l })

@@ -23,6 +23,7 @@ type ledger interface {
 	ReadEvents(offset int64, max int) ([][]byte, int64, error)
 	EventsEnd() int64
 	Conversation(max int) ([]session.Entry, error)
+	Carried() ([]session.OpenCall, error)
 	Tip() string
 	NextEntryID() string
 	Info() session.Info
@@ -242,14 +243,20 @@ func (l *Live) end(r *Run, err error) error {
 		return failed
 	}
 	r.inbox.closed = true
-	failed := l.record(r, r.last(err)...)
+	last, failed := r.last(l.store, err)
+	if failed == nil {
+		failed = l.record(r, last...)
+	}
 	if failed == nil || l.owns(r) != nil || !r.shorten(failed) {
 		return failed
 	}
 	if err == nil {
 		err = failed
 	}
-	return l.record(r, r.last(err)...)
+	if last, failed = r.last(l.store, err); failed != nil {
+		return failed
+	}
+	return l.record(r, last...)
 }
 
 // advanceQueue starts whatever may start now. Called with mu held.

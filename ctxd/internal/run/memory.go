@@ -274,6 +274,9 @@ func (m *memory) Conversation(int) ([]session.Entry, error) {
 	return append([]session.Entry(nil), m.entries...), nil
 }
 
+// Carried is nothing: the session ends with its host.
+func (m *memory) Carried() ([]session.OpenCall, error) { return nil, nil }
+
 func (m *memory) Tip() string {
 	m.mu.Lock()
 	defer m.mu.Unlock()

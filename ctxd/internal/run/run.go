@@ -35,6 +35,9 @@ type Worker interface {
 	// Places resolves the directories of a request, workspace "" meaning the
 	// session's last one (last, which may be "" too).
 	Places(s libctx.Session, workspace, last, cwd string) (Places, error)
+	// Replayable reports whether a call that a dead host left without a result may
+	// be executed again, as the agent's files are now.
+	Replayable(s libctx.Session, c session.OpenCall) bool
 	// Drive carries out a send.
 	Drive(ctx context.Context, r *Run) error
 	// Tool carries out a tsh operation.
@@ -106,9 +109,34 @@ func (r *Run) checkpoint(err error) *session.Checkpoint {
 	return c
 }
 
-// last is the end of a run whose worker returned err.
-func (r *Run) last(err error) []session.Record {
-	return append(deliveries(r.ID, r.inbox.waiting), r.checkpoint(err))
+// last is the end of a run whose worker returned err: what was carried into it
+// and has no result, what was said into it and is not delivered, its checkpoint.
+func (r *Run) last(store ledger, err error) ([]session.Record, error) {
+	if r.Op == "tsh" {
+		return []session.Record{r.checkpoint(err)}, nil
+	}
+	carried, failed := store.Carried()
+	if failed != nil {
+		return nil, failed
+	}
+	var records []session.Record
+	for _, c := range carried {
+		records = append(records, c.Unknown(r.ID))
+	}
+	records = append(records, deliveries(r.ID, r.inbox.waiting)...)
+	return append(records, r.checkpoint(err)), nil
+}
+
+// Carried lists the calls of a run whose host died that this run, a send, is to
+// begin with, because they may be executed again: commit their results. Those
+// that have none when the run ends get one that says so.
+func (r *Run) Carried() ([]session.OpenCall, error) {
+	r.live.mu.Lock()
+	defer r.live.mu.Unlock()
+	if err := r.live.owns(r); err != nil {
+		return nil, err
+	}
+	return r.live.store.Carried()
 }
 
 // shorten puts a result that says why it could not be kept in the place of the

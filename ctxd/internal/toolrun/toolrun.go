@@ -16,6 +16,7 @@ import (
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/admit"
 	"cortexfs.org/libctx/capture"
+	"cortexfs.org/libctx/control"
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/libctx/paths"
 	"cortexfs.org/libctx/sandbox"
@@ -47,7 +48,7 @@ type Call struct {
 	Arguments jsontext.Value
 	Run       libctx.Run
 	Session   libctx.Session
-	Workspace string   // host directory
+	Workspace string   // host directory; with Cwd the run's unless the call is of another
 	Cwd       string   // inside path
 	Env       []string // of the tool, besides what every call gets; the runtime's own names only
 	// Loaded is the loaded tools of a session that lives in memory, nil for one
@@ -74,6 +75,7 @@ type Admitted struct {
 	agent  *view.Agent
 	tool   *view.Tool
 	inner  admit.Call
+	effect control.Effect
 	words  []string // of a builtin of the shell, which needs no sandbox
 	store  toolshell.Store
 }
@@ -111,7 +113,7 @@ func (r *Runner) Admit(c Call) (*Admitted, *wire.ToolPolicy, error) {
 		return nil, frame, nil
 	}
 	return &Admitted{
-		runner: r, call: c, agent: agent, tool: tool, inner: inner,
+		runner: r, call: c, agent: agent, tool: tool, inner: inner, effect: d.Effect,
 		words: admit.Builtin(asked), store: r.store(agent, c.Session, c.Loaded),
 	}, frame, nil
 }

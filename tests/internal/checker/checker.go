@@ -22,7 +22,7 @@ const (
 	Driven     = "driven"     // one driven run at a time
 	Clients    = "clients"    // a client id starts one run
 	Inputs     = "inputs"     // what was accepted into a run is a message once, before its end
-	Pairs      = "pairs"      // every call has one result, behind it
+	Pairs      = "pairs"      // every call has one result, behind it; in its own run, or in the next if it was carried on
 	Decisions  = "decisions"  // a call is decided once, before its result
 	Events     = "events"     // events.jsonl is the fold of the ledger
 	Told       = "told"       // what a client was told is recorded, and identical

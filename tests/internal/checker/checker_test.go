@@ -132,6 +132,21 @@ func write(t *testing.T) fixture {
 	mark("k3", dead)
 	say(dead, "tool", wire.Part{Type: "tool_result", Call: "c1", Status: "error", Text: "outcome unknown"})
 	commit(&session.Checkpoint{Run: dead, Outcome: "interrupted"})
+
+	lost, next := libctx.NewRun(), libctx.NewRun()
+	begin(lost, "m4", "look")
+	say(lost, "assistant", wire.Part{Type: "tool_call", Call: "look-1", Name: "fs.read"}, wire.Part{Type: "tool_call", Call: "look-2", Name: "fs.read"})
+	policy(lost, "look-1", true)
+	commit(&session.Checkpoint{Run: lost, Outcome: "interrupted", Carried: []libctx.Call{"look-1", "look-2"}})
+	begin(next, "m5", "look again")
+	policy(next, "look-1", true)
+	say(next, "tool", wire.Part{Type: "tool_result", Call: "look-1", Name: "fs.read", Status: "ok", Text: "seen"})
+	say(next, "tool", wire.Part{Type: "tool_result", Call: "look-2", Name: "fs.read", Status: "error", Text: "outcome unknown at all"})
+	commit(&session.Checkpoint{Run: next, Outcome: "completed"})
+	last := libctx.NewRun()
+	begin(last, "m6", "look once more")
+	say(last, "assistant", wire.Part{Type: "tool_call", Call: "look-3", Name: "fs.read"})
+	commit(&session.Checkpoint{Run: last, Outcome: "interrupted", Carried: []libctx.Call{"look-3"}})
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +162,7 @@ func TestSound(t *testing.T) {
 	for _, p := range r.Problems {
 		t.Error(p)
 	}
-	if r.Sessions != 1 || r.Runs != 4 || r.Calls != 4 || r.Interrupted != 1 || r.Marks != 3 || r.Acknowledged != 6 || r.Inputs != 2 || r.Frames != r.Events || r.Events < 20 {
+	if r.Sessions != 1 || r.Runs != 7 || r.Calls != 7 || r.Interrupted != 3 || r.Marks != 3 || r.Acknowledged != 9 || r.Inputs != 2 || r.Frames != r.Events || r.Events < 20 {
 		t.Errorf("%s", r)
 	}
 	if _, err := Check(Options{Dirs: []string{t.TempDir()}}); err == nil {
@@ -260,6 +275,15 @@ func TestDamage(t *testing.T) {
 		{"input delivered before it is there", ledger, Inputs, swap(`"origin":"follow_up"`)},
 		{"input nobody accepted", ledger, Inputs, without(`"type":"accepted"`, `"i1"`)},
 		{"input with the id of a message", ledger, Clients, put(`"client_id":"i1"`, `"client_id":"m1"`, `"accepted"`)},
+		{"carried result missing", ledger, Pairs, without(`"text":"outcome unknown at all"`)},
+		{"carried result twice", ledger, Pairs, twice(`"text":"outcome unknown at all"`)},
+		{"carried by another end", ledger, Pairs, put(`"outcome":"interrupted"`, `"outcome":"failed"`, `"carried":["look-1"`)},
+		{"carried and not told", ledger, Pairs, put(`"carried":["look-1","look-2"]`, `"carried":["look-1"]`)},
+		{"carried and not there", ledger, Pairs, put(`"look-2"]`, `"look-9"]`)},
+		{"carried and decided twice", ledger, Decisions, func(t *testing.T, l []string) []string {
+			i := line(t, l, `"text":"seen"`) - 1
+			return renumber(slices.Insert(l, i, l[i]))
+		}},
 		{"no result", ledger, Pairs, without(`"text":"refused"`)},
 		{"two results", ledger, Pairs, twice(`"text":"outcome unknown"`)},
 		{"result of another call", ledger, Pairs, put(`"call":"c1"`, `"call":"c9"`, "refused")},

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -28,6 +29,7 @@ type one struct {
 	inputs      map[string]string // client id to the text of its message
 	unstarted   map[string]int    // run of a message without a start to its entry: the host died in the write of its batch
 	driven      string            // the driven run that is open
+	carried     []*call           // of an interrupted run, for the next driven one
 	frames      []object          // the fold, in order
 	sums        map[string]sum    // of event lines by id
 }
@@ -60,6 +62,7 @@ type call struct {
 	result     object // nil as long as there is none
 	resultText string
 	seq        int64
+	again      *run // the run it was carried into
 }
 
 // find returns the newest call of that id.
@@ -144,7 +147,7 @@ func (s *one) read() error {
 			s.bad(last, Ends, "run %s has no checkpoint", id)
 		}
 		for _, c := range r.calls {
-			if c.result == nil {
+			if c.result == nil && !slices.Contains(s.carried, c) {
 				s.bad(c.seq, Pairs, "call %s of run %s has no result", c.id, id)
 			}
 		}
@@ -316,7 +319,7 @@ func (s *one) fact(n int64, frame object, r *run) {
 	case "steering_delivered", "follow_up_delivered":
 		s.deliver(n, frame, r)
 	case "tool_policy":
-		c := r.find(frame.str("call"))
+		c := s.answerable(frame.str("call"), r)
 		switch {
 		case c == nil:
 			s.bad(n, Decisions, "decides about call %s of run %s, which there is not", frame.str("call"), r.id)
@@ -344,6 +347,9 @@ func (s *one) start(n int64, frame object, r *run) {
 	if r.entry == 0 {
 		s.bad(n, Starts, "run %s starts without a message", r.id)
 	}
+	for _, c := range s.carried {
+		c.again = r
+	}
 	if s.driven != "" {
 		s.bad(n, Driven, "run %s starts while %s is open", r.id, s.driven)
 	}
@@ -362,7 +368,7 @@ func (s *one) call(n int64, c object, r *run) {
 }
 
 func (s *one) result(n int64, p object, r *run, content string) {
-	c := r.find(p.str("call"))
+	c := s.answerable(p.str("call"), r)
 	switch {
 	case c == nil:
 		s.bad(n, Pairs, "a result of call %s of run %s, which there is not", p.str("call"), r.id)
@@ -380,11 +386,7 @@ func (s *one) result(n int64, p object, r *run, content string) {
 var outcomes = map[string]bool{"completed": true, "failed": true, "cancelled": true, "max_turns": true, "interrupted": true}
 
 func (s *one) checkpoint(n int64, rec object, r *run) {
-	for _, c := range r.calls {
-		if c.result == nil {
-			s.bad(n, Pairs, "call %s of run %s has no result at its end", c.id, r.id)
-		}
-	}
+	s.carry(n, rec, r)
 	s.heard(n, r)
 	if !outcomes[rec.str("outcome")] {
 		s.bad(n, Ends, "outcome %v", rec["outcome"])
