@@ -57,10 +57,16 @@ func modelArgs(model string, tools ...string) []string {
 func played(t *testing.T, lines []string, tools ...string) *world.World {
 	t.Helper()
 	w := modelled(t, "debug/script", tools...)
-	script := w.Dir + "/script.jsonl"
-	w.Write(script, strings.Join(lines, "\n")+"\n")
-	w.Write(w.Root+"/model/debug/script.d/default", "script="+script+"\n")
+	script(w, lines)
 	return w
+}
+
+// script makes the lines the script of debug/script.
+func script(w *world.World, lines []string) {
+	w.T.Helper()
+	file := w.Dir + "/script.jsonl"
+	w.Write(file, strings.Join(lines, "\n")+"\n")
+	w.Write(w.Root+"/model/debug/script.d/default", "script="+file+"\n")
 }
 
 // said counts what was asked, for ids.
