@@ -15,7 +15,7 @@ import (
 )
 
 // Formats are the wire formats a provider file can name.
-var Formats = []string{"openai.chat", "anthropic.messages"}
+var Formats = []string{"openai.chat", "openai.responses", "anthropic.messages"}
 
 // Debug is the name of the built-in provider; no file can have it.
 const Debug = "debug"

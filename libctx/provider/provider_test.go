@@ -41,7 +41,7 @@ func TestRefusals(t *testing.T) {
 	}
 	for _, change := range [][2]string{
 		{`"lab"`, `"debug"`}, {`"lab"`, `"../lab"`}, {`"lab"`, `"a/b"`}, {`"lab"`, `""`}, {`"lab"`, `"x.d"`},
-		{`openai.chat`, `openai.responses`}, {`"format":"openai.chat",`, ``}, {`"required"`, `"maybe"`}, {`"required"`, `"none"`},
+		{`openai.chat`, `openai.completions`}, {`"format":"openai.chat",`, ``}, {`"required"`, `"maybe"`}, {`"required"`, `"none"`},
 		{`"work"`, `"default"`}, {`"work"`, `"../work"`},
 		{`https://lab.example/v1`, `ftp://lab.example`}, {`https://lab.example/v1`, `lab.example`}, {`https://lab.example/v1`, `https://`},
 		{`https://lab.example/v1`, `https://me:secret@lab.example`}, {`https://lab.example/v1`, `https://me@lab.example`},

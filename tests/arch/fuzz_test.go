@@ -17,6 +17,7 @@ var fuzzed = map[string]string{
 	"ctxd/internal/model/failure FuzzParse":      "what providers say of failures",
 	"ctxd/internal/model/failure FuzzRetryAfter": "waits that providers ask for",
 	"ctxd/internal/model/openai FuzzEvent":       "events of OpenAI's format",
+	"ctxd/internal/model/responses FuzzEvent":    "events of OpenAI's newer format",
 	"ctxd/internal/model/transport FuzzEvents":   "event streams",
 	"libctx FuzzParseName":                       "names",
 	"libctx/control FuzzFiles":                   "control files of agents and tools",

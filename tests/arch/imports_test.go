@@ -99,6 +99,7 @@ var homes = map[string]map[string]string{
 		"ctxd/internal/model/detect":    "asks servers of models on this machine what they have",
 		"ctxd/internal/model/failure":   "what an answer of HTTP says of a failure",
 		"ctxd/internal/model/openai":    "hands our transport to the provider's library",
+		"ctxd/internal/model/responses": "hands our transport to the provider's library",
 		"ctxd/internal/model/transport": "reaches providers",
 	},
 	"encoding/json": {},

@@ -34,7 +34,7 @@ type dialect struct {
 	sent    []string          // the two requests of a conversation, in canonical form
 }
 
-var dialects = []*dialect{anthropicMessages}
+var dialects = []*dialect{anthropicMessages, openaiResponses}
 
 // of sets the format of a provider file.
 func (d *dialect) of(p *provider.Provider) { p.Format = d.format }

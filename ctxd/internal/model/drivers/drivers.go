@@ -7,6 +7,7 @@ import (
 	"cortexfs.org/ctxd/internal/model/debug"
 	"cortexfs.org/ctxd/internal/model/detect"
 	"cortexfs.org/ctxd/internal/model/openai"
+	"cortexfs.org/ctxd/internal/model/responses"
 )
 
 // All is every driver, by the format it speaks.
@@ -17,6 +18,7 @@ func All() model.Registry {
 		Formats: map[string]model.Driver{
 			"anthropic.messages": new(anthropic.Driver),
 			"openai.chat":        new(openai.Driver),
+			"openai.responses":   new(responses.Driver),
 		},
 	}
 }
