@@ -162,8 +162,6 @@ func TestHead(t *testing.T) {
 	})
 }
 
-
-
 func TestNames(t *testing.T) {
 	p, dir := world(t)
 	for i := range 100 {
