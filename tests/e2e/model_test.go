@@ -119,7 +119,7 @@ func TestRequest(t *testing.T) {
 		`{"expect":{"messages":2,"last":"read","tools":["fs.read","tsh"],"contains":["Your only native callable tool is tsh.","be kind","The rules of this place","fs.read"],"lacks":["CTX_TEST_SECRET","hunter2"]}}`,
 		`{"answer":{"text":"Reading.","reasoning":"I should.","calls":[{"name":"fs.read","arguments":{"path":"README.md"}},{"name":"tsh","arguments":{"args":["fs.list","."]}}]}}`,
 		`{"block":"second"}`,
-		`{"expect":{"messages":5,"contains":["call-2-1","call-2-2","three"],"lacks":["I should."]}}`,
+		`{"expect":{"messages":5,"contains":["call-2-1","call-2-2","three","I should."]}}`,
 		`{"answer":{"text":"Done."}}`,
 		`{"block":"third"}`,
 		`{"expect":{"messages":7,"last":"again"}}`,
@@ -128,7 +128,7 @@ func TestRequest(t *testing.T) {
 	w.Write(w.Root+"/agent/m.d/system.md", "be kind\n")
 	w.Write(w.Workspace+"/AGENTS.md", "The rules of this place.\n")
 	frames := say(w, "read")
-	want(t, frames, "start message tool_call tool_call usage_uncertain tool_policy tool_policy tool_result tool_result message usage_uncertain done", "ok")
+	want(t, frames, "start reasoning_message message tool_call tool_call usage_uncertain tool_policy tool_policy tool_result tool_result message usage_uncertain done", "ok")
 	want(t, say(w, "again"), "start message usage_uncertain done", "ok")
 	if snapshot := w.Read(w.Session("m", "s") + "/AGENTS.md"); !strings.Contains(snapshot, "The rules of this place.") {
 		t.Errorf("snapshot %q", snapshot)

@@ -307,6 +307,18 @@ func TestCwd(t *testing.T) {
 			t.Errorf("cwd %s: %s", cwd, world.JSON(f))
 		}
 	}
+	// One that goes away between two requests: the answer names it as the agent
+	// does, and the next request finds it when it is there again.
+	if err := os.Remove(w.Workspace + "/dir"); err != nil {
+		t.Fatal(err)
+	}
+	if f := ask("gone", "/workspace/dir"); f[0].Str("code") != "ENOENT" || !strings.Contains(f[0].Str("message"), `"/workspace/dir"`) || strings.Contains(f[0].Str("message"), w.Workspace) {
+		t.Errorf("a directory that is gone: %v", f[0])
+	}
+	w.Mkdir(w.Workspace+"/dir", 0o755)
+	if f := ask("back", "/workspace/dir"); f[0].Type() == "error" {
+		t.Errorf("a directory that is there again: %v", f[0])
+	}
 	// A directory that goes away under a call.
 	r := shell(t, w, w.Workspace, "mkdir gone && cd gone && rmdir ../gone && ls /workspace && pwd; /bin/pwd; echo on")
 	if !strings.Contains(r.Str("content"), "README.md") || !strings.Contains(r.Str("content"), "on\n") {

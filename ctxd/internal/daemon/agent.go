@@ -112,6 +112,7 @@ func Agent(ctx context.Context, name string, o Options) error {
 	}
 	boxes := &sandboxes{cfg: sandboxrun.Config{Entry: ctxtool, Log: logger}, work: work.Host, log: logger}
 	defer boxes.close()
+	work.boxes = boxes
 	_ = boxes.ready() // a failure is logged, and every request gets it until it has passed
 	hub := run.New(run.Config{
 		Agent: agent, Worker: work, Log: logger,
@@ -121,12 +122,7 @@ func Agent(ctx context.Context, name string, o Options) error {
 	logger.Info("serving", "version", libctx.Version, "pid", os.Getpid())
 	return server.New(server.Config{
 		Agent: agent, Owner: owner.UID, Hub: hub, Listener: listener, Idle: o.Idle, Log: logger,
-		Check: func() error {
-			if err := boxes.ready(); err != nil {
-				return err
-			}
-			return work.Check()
-		},
+		Check: check(work),
 	}).Serve(ctx)
 }
 
@@ -148,10 +144,18 @@ func refuseAll(ctx context.Context, agent libctx.Agent, passed *os.File, why err
 	logger := log.Discard()
 	_ = server.New(server.Config{
 		Agent: agent, Owner: asuser.Self().UID, Listener: listener, Idle: refusal, Log: logger,
-		Hub:   run.New(run.Config{Agent: agent, Log: logger}),
-		Check: func() error { return why },
+		Hub:   run.New(run.Config{Agent: agent, Log: logger, Worker: refusing{why: why}}),
+		Check: check(refusing{why: why}),
 	}).Serve(ctx)
 	return why
+}
+
+// check refuses requests that need nothing of the agent, as those that do are.
+func check(w run.Worker) func() error {
+	return func() error {
+		_, err := w.Load()
+		return err
+	}
 }
 
 // makeHome makes home/UID of an agent's owner where only root can: below a

@@ -15,6 +15,15 @@ import (
 type worker struct {
 	*host.Host
 	engine *engine.Engine
+	boxes  *sandboxes
+}
+
+// Load implements run.Worker.
+func (w *worker) Load() (run.Agent, error) {
+	if err := w.boxes.ready(); err != nil {
+		return nil, err
+	}
+	return w.Host.Load()
 }
 
 // Drive implements run.Worker.
@@ -24,10 +33,16 @@ func (w *worker) Drive(ctx context.Context, r *run.Run) error {
 	case err != nil:
 		return err
 	case a.Executable:
-		return w.Host.Drive(ctx, r)
+		return w.Host.Drive(ctx, a, r)
 	}
-	if !r.ToolFree {
-		w.Tools.Foresee(a, r.Places.Workspace) // while the model thinks
-	}
-	return w.engine.Drive(ctx, r)
+	return w.engine.Drive(ctx, a, r)
 }
+
+// refusing is the worker of a server that can only refuse.
+type refusing struct {
+	run.Worker
+	why error
+}
+
+// Load implements run.Worker.
+func (r refusing) Load() (run.Agent, error) { return nil, r.why }

@@ -42,12 +42,8 @@ type drive struct {
 	wrote    chan struct{} // closed when the snapshots are written; nil before they are begun
 }
 
-// Drive carries out a send.
-func (e *Engine) Drive(ctx context.Context, r *run.Run) error {
-	a, err := e.load()
-	if err != nil {
-		return err
-	}
+// Drive carries out a send to a model agent, which was read for it.
+func (e *Engine) Drive(ctx context.Context, a *view.Agent, r *run.Run) error {
 	d := &drive{Engine: e, run: r}
 	d.look(a)
 	defer d.wait()

@@ -25,7 +25,10 @@ func rows(entries []session.Entry, run libctx.Run) (list []prompt.Row, start int
 			last.Content = slices.Concat(last.Content, parts(e))
 			continue
 		}
-		row := prompt.Row{Message: modelwire.Message{Role: e.Role, Content: parts(e), Opaque: e.Opaque}, Model: e.Model}
+		row := prompt.Row{Message: modelwire.Message{Role: e.Role, Content: parts(e)}}
+		if complete(e.Stop) { // unfinished reasoning goes nowhere
+			row.Opaque, row.Model = e.Opaque, e.Model
+		}
 		if len(row.Content) == 0 {
 			continue
 		}
@@ -44,6 +47,9 @@ func rows(entries []session.Entry, run libctx.Run) (list []prompt.Row, start int
 	}
 	return list, start
 }
+
+// begins reports whether an entry is the message that a run began with.
+func begins(e *session.Entry) bool { return e.Role == session.RoleUser && e.Origin == "" }
 
 // textBytes is about how long the rows are.
 func textBytes(list []prompt.Row) (n int64) {

@@ -64,6 +64,30 @@ func TestNothingBlank(t *testing.T) {
 	}
 }
 
+// TestReasoningStaysWithItsModel: what a provider wants to see again is kept with
+// the model it came from, unless the answer broke off.
+func TestReasoningStaysWithItsModel(t *testing.T) {
+	for stop, whole := range map[string]bool{"end": true, "tool_calls": true, "": true, "length": false, "filtered": false, "refusal": false} {
+		e := entry("r", "assistant", wire.Part{Type: "reasoning", Text: "hm"}, wire.Text("a"))
+		e.Model, e.Stop = "lab/large", stop
+		e.Opaque = &modelwire.Opaque{Provider: "lab", Model: "lab/large", Data: []byte(`{"signature":"x"}`)}
+		list, _ := rows([]session.Entry{entry("r", "user", wire.Text("q")), e}, "r")
+		if r := list[1]; (r.Opaque == e.Opaque) != whole || (r.Model == e.Model) != whole || len(r.Content) != 2 {
+			t.Errorf("stop %q: %+v", stop, r)
+		}
+	}
+}
+
+// TestBegins: a run begins with its own message, not with what was said into it.
+func TestBegins(t *testing.T) {
+	steer := entry("r", "user", wire.Text("left"))
+	steer.Origin = session.OpSteer
+	first := entry("r", "user", wire.Text("q"))
+	if begins(&steer) || !begins(&first) {
+		t.Error("a run begins with what was said into it")
+	}
+}
+
 // TestRowsAreARequest: whatever the order in which calls settle, a request made
 // of the rows is one.
 func TestRowsAreARequest(t *testing.T) {

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 
 	"cortexfs.org/ctxd/internal/calls"
 	"cortexfs.org/ctxd/internal/toolrun"
@@ -157,7 +158,7 @@ func (d *drive) conversation(in *prompt.Input) error {
 		}
 		in.Rows, in.Run = rows(entries, d.run.ID)
 		in.Older = len(entries) > 0 && entries[0].Parent != ""
-		whole := in.Run < len(in.Rows) && in.Rows[in.Run].Role == session.RoleUser
+		whole := slices.ContainsFunc(entries, func(e session.Entry) bool { return e.Run == d.run.ID && begins(&e) })
 		if whole && (!in.Older || reach > 2*fits || textBytes(in.Rows) >= fits) {
 			break
 		}

@@ -34,45 +34,48 @@ type Host struct {
 	Log      *log.Logger
 }
 
-// Check reads the agent's files anew.
-func (h *Host) Check() error {
-	_, err := h.load()
-	return err
+// Load reads the agent's files anew.
+func (h *Host) Load() (run.Agent, error) {
+	a, err := h.load()
+	if err != nil {
+		return nil, err
+	}
+	return &loaded{h, a}, nil
 }
 
 func (h *Host) load() (*view.Agent, error) { return view.Load(h.Tools.Layout, h.Tools.Agent) }
 
-// Cwd is the working directory a request means.
-func (h *Host) Cwd(cwd string) (string, error) {
-	if cwd != "" {
-		return cwd, nil
-	}
-	a, err := h.load()
-	if err != nil {
-		return "", err
-	}
-	return a.Cwd, nil
+// loaded is an agent as it was read for one request.
+type loaded struct {
+	host  *Host
+	agent *view.Agent
 }
 
-// Places resolves the directories of a request.
-func (h *Host) Places(s libctx.Session, workspace, last, cwd string) (run.Places, error) {
-	a, err := h.load()
-	if err != nil {
-		return run.Places{}, err
+// Cwd implements run.Agent.
+func (l *loaded) Cwd(cwd string) string {
+	if cwd == "" {
+		return l.agent.Cwd
 	}
+	return cwd
+}
+
+// Places implements run.Agent.
+func (l *loaded) Places(s libctx.Session, workspace, last, cwd string) (run.Places, error) {
+	tools, a := l.host.Tools, l.agent
 	if workspace == "" {
 		workspace = last
 	}
 	if workspace == "" {
-		if workspace, err = h.Tools.Private(a, s); err != nil {
+		var err error
+		if workspace, err = tools.Private(a, s); err != nil {
 			return run.Places{}, err
 		}
 	}
-	ws, err := h.Tools.Workspace(a, workspace)
+	ws, err := tools.Workspace(a, workspace)
 	if err != nil {
 		return run.Places{}, err
 	}
-	if err := h.Tools.CheckCwd(a, ws, cwd); err != nil {
+	if err := tools.CheckCwd(a, ws, cwd); err != nil {
 		return run.Places{}, err
 	}
 	return run.Places{Workspace: ws.Dir, Cwd: cwd, Hears: !a.Executable}, nil
@@ -81,12 +84,8 @@ func (h *Host) Places(s libctx.Session, workspace, last, cwd string) (run.Places
 // Replayable asks admission about a call that a dead host left.
 func (h *Host) Replayable(s libctx.Session, c session.OpenCall) bool { return h.Calls.Replayable(s, c) }
 
-// Drive carries out a send to an executable agent.
-func (h *Host) Drive(ctx context.Context, r *run.Run) error {
-	a, err := h.load()
-	if err != nil {
-		return err
-	}
+// Drive carries out a send to an executable agent, which was read for it.
+func (h *Host) Drive(ctx context.Context, a *view.Agent, r *run.Run) error {
 	var seen = map[libctx.Call]bool{}
 	var observation *envelope.Observation
 	for n := 0; ; n++ {

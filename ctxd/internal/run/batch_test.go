@@ -81,7 +81,9 @@ type scripted struct {
 	deaf        bool
 }
 
-func (scripted) Cwd(string) (string, error) { return "/workspace", nil }
+func (s scripted) Load() (Agent, error) { return s, nil }
+
+func (scripted) Cwd(string) string { return "/workspace" }
 
 func (s scripted) Places(_ libctx.Session, workspace, last, cwd string) (Places, error) {
 	if workspace == "" {

@@ -13,8 +13,11 @@ import (
 // the run of a repeated id. Its frames go to the client; the error, if any, is
 // the whole answer and nothing was recorded.
 func (h *Hub) Send(ctx context.Context, q *wire.Send, c Client) error {
+	agent, err := h.cfg.Worker.Load()
+	if err != nil {
+		return err
+	}
 	var l *Live
-	var err error
 	if q.Scope == "temp" {
 		l, err = h.acquireTemp(q.Session, c)
 	} else {
@@ -24,7 +27,7 @@ func (h *Hub) Send(ctx context.Context, q *wire.Send, c Client) error {
 		return err
 	}
 	defer l.release()
-	return l.request(ctx, c, &Run{
+	return l.request(agent, c, &Run{
 		Session: q.Session, Client: q.ID, Op: "send", Scope: q.Scope, Input: q.Input,
 		ToolFree: q.Tools != nil && !*q.Tools,
 	}, q.Workspace, q.Cwd)
@@ -33,28 +36,28 @@ func (h *Hub) Send(ctx context.Context, q *wire.Send, c Client) error {
 // Tsh carries out one tool operation, or replays it. It does not wait for the
 // session's active run.
 func (h *Hub) Tsh(ctx context.Context, q *wire.Tsh, c Client) error {
+	agent, err := h.cfg.Worker.Load()
+	if err != nil {
+		return err
+	}
 	l, err := h.acquire(q.Session)
 	if err != nil {
 		return err
 	}
 	defer l.release()
-	return l.request(ctx, c, &Run{
+	return l.request(agent, c, &Run{
 		Session: q.Session, Client: q.ID, Op: "tsh", Scope: "private", Args: q.Args,
 	}, q.Workspace, q.Cwd)
 }
 
 // request accepts a run for the session.
-func (l *Live) request(ctx context.Context, c Client, r *Run, workspace, cwd string) error {
+func (l *Live) request(agent Agent, c Client, r *Run, workspace, cwd string) (err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.open(); err != nil {
 		return err
 	}
-	worker := l.hub.cfg.Worker
-	cwd, err := worker.Cwd(cwd)
-	if err != nil {
-		return err
-	}
+	cwd = agent.Cwd(cwd)
 	if r.payload, err = digest(r.Op, r.Input, r.Args, r.Scope, cwd); err != nil {
 		return err
 	}
@@ -62,7 +65,7 @@ func (l *Live) request(ctx context.Context, c Client, r *Run, workspace, cwd str
 	if found, err := l.known(r, c); found || err != nil {
 		return err
 	}
-	if r.Places, err = worker.Places(l.name, workspace, l.workspace(), cwd); err != nil {
+	if r.Places, err = agent.Places(l.name, workspace, l.workspace(), cwd); err != nil {
 		return err
 	}
 	if err := l.store.Room(); err != nil {

@@ -22,19 +22,23 @@ type Places struct {
 	Hears     bool   // the agent listens while it works: steer, follow_up and finish
 }
 
-// Worker carries runs out: it is the way from a request to sandboxes. Both
-// methods commit what they do through the Run and return when everything they
-// started is gone; the error, if any, is what ended the run.
-type Worker interface {
-	// Check reads the agent's files anew and refuses an agent whose files are
-	// refused.
-	Check() error
+// Agent is what an agent's files say, as they were read for one request.
+type Agent interface {
 	// Cwd is the working directory that a request with this one means: "" is
 	// the agent's own.
-	Cwd(cwd string) (string, error)
+	Cwd(cwd string) string
 	// Places resolves the directories of a request, workspace "" meaning the
 	// session's last one (last, which may be "" too).
 	Places(s libctx.Session, workspace, last, cwd string) (Places, error)
+}
+
+// Worker carries runs out: it is the way from a request to sandboxes. Drive and
+// Tool commit what they do through the Run and return when everything they
+// started is gone; the error, if any, is what ended the run.
+type Worker interface {
+	// Load reads the agent's files anew. It refuses an agent whose files are
+	// refused, and every one as long as nothing can be started for it.
+	Load() (Agent, error)
 	// Replayable reports whether a call that a dead host left without a result may
 	// be executed again, as the agent's files are now.
 	Replayable(s libctx.Session, c session.OpenCall) bool

@@ -15,7 +15,7 @@ import (
 // row without a need admits nobody.
 type op struct {
 	need   authz.Need
-	always bool // also while the agent's files are refused: it only ends things
+	check  bool // refused while the agent's files are refused; what is not, only ends things or reads the files itself
 	handle func(s *Server, ctx context.Context, c *conn, r wire.Request) error
 }
 
@@ -23,16 +23,16 @@ type op struct {
 // A handler that returns an error has written nothing; the error becomes the
 // answer.
 var ops = map[string]op{
-	"ping":      {authz.OwnerOrRoot, false, (*Server).ping},
+	"ping":      {authz.OwnerOrRoot, true, (*Server).ping},
 	"send":      {authz.OwnerOrRoot, false, (*Server).send},
 	"tsh":       {authz.OwnerOrRoot, false, (*Server).tsh},
-	"resume":    {authz.OwnerOrRoot, false, (*Server).resume},
-	"cancel":    {authz.OwnerOrRoot, true, (*Server).cancelRun},
-	"steer":     {authz.OwnerOrRoot, false, (*Server).say},
-	"follow_up": {authz.OwnerOrRoot, false, (*Server).say},
-	"finish":    {authz.OwnerOrRoot, false, (*Server).say},
-	"status":    {authz.OwnerOrRoot, false, (*Server).status},
-	"stop":      {authz.OwnerOrRoot, true, (*Server).stop},
+	"resume":    {authz.OwnerOrRoot, true, (*Server).resume},
+	"cancel":    {authz.OwnerOrRoot, false, (*Server).cancelRun},
+	"steer":     {authz.OwnerOrRoot, true, (*Server).say},
+	"follow_up": {authz.OwnerOrRoot, true, (*Server).say},
+	"finish":    {authz.OwnerOrRoot, true, (*Server).say},
+	"status":    {authz.OwnerOrRoot, true, (*Server).status},
+	"stop":      {authz.OwnerOrRoot, false, (*Server).stop},
 }
 
 func (s *Server) ping(ctx context.Context, c *conn, _ wire.Request) error {

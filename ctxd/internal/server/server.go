@@ -27,7 +27,7 @@ type Config struct {
 	Agent    libctx.Agent
 	Owner    uint32
 	Hub      *run.Hub
-	Check    func() error // refuses while the agent's files are refused
+	Check    func() error // refuses while the agent's files are refused, for requests that do not read them
 	Listener *unixsock.Listener
 	Idle     time.Duration // end after this long without connection or run; 0: never
 	Log      *log.Logger
@@ -189,7 +189,7 @@ func (s *Server) converse(ctx context.Context, a accept, busy bool) {
 		if err := row.need.Check(subject); err != nil {
 			return err
 		}
-		if !row.always {
+		if row.check {
 			if err := s.cfg.Check(); err != nil {
 				return err
 			}

@@ -1,6 +1,8 @@
 package toolrun
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -199,7 +201,11 @@ func (r *Runner) CheckCwd(a *view.Agent, ws sandbox.Workspace, cwd string) error
 			if err == nil && !st.IsDir() {
 				return errdefs.New(errdefs.Invalid, "cwd %s is not a directory", strconv.Quote(cwd))
 			}
-			if err != nil {
+			if err != nil { // the path of the host is not what the agent calls the place
+				var at *fs.PathError
+				if errors.As(err, &at) {
+					err = at.Err
+				}
 				return errdefs.New(errdefs.KindOf(err), "cwd %s: %w", strconv.Quote(cwd), err)
 			}
 			// Calls are judged by where cwd says they start; a link would start
