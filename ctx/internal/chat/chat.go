@@ -117,7 +117,7 @@ func (c *chat) open() error {
 	}
 	ed, err := editor.New(editor.Options{
 		Prompt: c.prompt(), Color: c.Color, History: c.Config.History(c.agent), Editor: t.Editor, Dir: t.Cwd, Words: Names(),
-		Failed: func(err error) { c.Error("agent chat", err) },
+		Failed: func(err error) { c.Warn(err.Error()) },
 	})
 	if err != nil {
 		return errdefs.New(errdefs.IO, "terminal: %w", err)
@@ -154,7 +154,9 @@ func (c *chat) loop() error {
 		case s := <-c.said:
 			actions = c.answer(s)
 		case <-interrupts:
-			actions = c.next(Interrupt{})
+			if c.editor == nil || !c.editor.Away() {
+				actions = c.next(Interrupt{})
+			}
 		case s := <-signals:
 			return errdefs.New(errdefs.Cancelled, "%v", s)
 		case <-c.ctx.Done():
@@ -223,14 +225,13 @@ func (c *chat) line(l editor.Line) []Action {
 	return c.next(Entered{text, FollowUp})
 }
 
-// problem reports what did not work. A script fails for it in the end.
+// problem reports what did not work. A script that ends with it fails.
 func (c *chat) problem(err error) {
 	c.failed = err
-	if !c.state.Script {
-		c.Error("agent chat", err)
-		return
-	}
 	c.Warn(err.Error())
+	if hint := errdefs.HintOf(err); hint != "" {
+		c.Warn("hint: " + hint)
+	}
 }
 
 // do carries an action out, and returns what follows at once.

@@ -1,40 +1,40 @@
 package chat
 
-import "cortexfs.org/libctx"
+import (
+	"slices"
+
+	"cortexfs.org/libctx"
+)
 
 // shelf keeps the latest results of tools for /show: at most libctx.MaxShelf
-// of them and libctx.MaxShelfBytes bytes. They are numbered from 1 on.
+// of them and libctx.MaxShelfBytes bytes.
 type shelf struct {
 	items []shelved
-	last  int // number of the last one
 	bytes int
 }
 
 type shelved struct {
+	number     int // of the call
 	name, text string
 	short      bool // what is kept is not all
 }
 
-// put keeps a result and returns its number.
-func (s *shelf) put(name, text string, short bool) int {
-	s.items = append(s.items, shelved{name, text, short})
-	s.bytes += len(text)
-	s.last++
+// put keeps a result.
+func (s *shelf) put(r shelved) {
+	s.items = append(s.items, r)
+	s.bytes += len(r.text)
 	for len(s.items) > 1 && (len(s.items) > libctx.MaxShelf || s.bytes > libctx.MaxShelfBytes) {
 		s.bytes -= len(s.items[0].text)
 		s.items = s.items[1:]
 	}
-	return s.last
 }
 
-// get is result n, 0 for the last one.
+// get is the result of call n, 0 for the last one that came.
 func (s *shelf) get(n int) (shelved, bool) {
-	if n == 0 {
-		n = s.last
+	for _, r := range slices.Backward(s.items) {
+		if n == 0 || r.number == n {
+			return r, true
+		}
 	}
-	i := n - 1 - (s.last - len(s.items))
-	if i < 0 || i >= len(s.items) {
-		return shelved{}, false
-	}
-	return s.items[i], true
+	return shelved{}, false
 }

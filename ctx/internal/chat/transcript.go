@@ -25,6 +25,7 @@ type block struct {
 type transcript struct {
 	calls   map[libctx.Call]call
 	shelf   shelf
+	made    int             // calls
 	pieces  strings.Builder // since the last message, at most libctx.MaxFrame
 	total   int             // bytes of all pieces
 	tokens  int64           // of the run
@@ -35,6 +36,7 @@ type transcript struct {
 
 // call is a tool call without its result.
 type call struct {
+	number  int // from 1 on, in the order in which they were made
 	name    libctx.Tool
 	args    jsontext.Value
 	refused string
@@ -65,7 +67,8 @@ func (t *transcript) frame(f wire.Frame) []block {
 		return t.message(f)
 	case *wire.ToolCall:
 		if len(t.calls) < maxCalls {
-			t.calls[f.Call] = call{name: f.Name, args: f.Arguments.Clone()}
+			t.made++
+			t.calls[f.Call] = call{number: t.made, name: f.Name, args: f.Arguments.Clone()}
 		}
 		t.doing = label(f.Name, f.Arguments, 24)
 	case *wire.ToolPolicy:
@@ -137,15 +140,16 @@ func (t *transcript) result(f *wire.ToolResult) []block {
 	c, known := t.calls[f.Call]
 	delete(t.calls, f.Call)
 	if !known {
-		c.name = f.Name
+		t.made++
+		c.number, c.name = t.made, f.Name
 	}
 	name := label(c.name, c.args, 60)
 	if c.refused != "" {
-		return []block{{loud: true, text: "tool " + name + " … refused: " + c.refused}}
+		return []block{{loud: true, text: fmt.Sprintf("tool %d %s … refused: %s", c.number, name, c.refused)}}
 	}
 	size := int64(max(f.Bytes, len(f.Content)))
-	n := t.shelf.put(name, f.Content, size > int64(len(f.Content)) || f.Truncated)
-	line := fmt.Sprintf("tool %d %s … ", n, name)
+	t.shelf.put(shelved{c.number, name, f.Content, size > int64(len(f.Content)) || f.Truncated})
+	line := fmt.Sprintf("tool %d %s … ", c.number, name)
 	if f.Status != "ok" {
 		line += "failed "
 	}

@@ -49,22 +49,21 @@ type Editor struct {
 	opts    Options
 	shell   *readline.Shell
 	history *history
-	cooked  *term.State // of the terminal before
+	tty     *tty
 	lines   chan Line
 	next    chan struct{}
 	stop    chan struct{}
 	done    chan struct{} // the reading goroutine has ended
 	stops   func()        // ends the watching of job control
-	signals chan os.Signal
 
 	// Of the reading goroutine alone.
-	raw    *term.State // of the terminal while a line is being written
-	pastes []string
-	alt    bool
+	alt bool
 
 	mu      sync.Mutex
 	prompt  string
+	pastes  []string // of the line, behind their marks
 	room    sync.Cond
+	away    bool     // somebody else has the terminal
 	editing bool     // the reading goroutine has the terminal
 	pending []byte   // output for above the line
 	tasks   []func() // for the reading goroutine, while it edits
@@ -73,19 +72,18 @@ type Editor struct {
 // New makes an editor on standard input, output and error, which must be one
 // terminal. The caller closes it.
 func New(o Options) (*Editor, error) {
-	cooked, err := term.GetState(int(os.Stdin.Fd()))
-	if err != nil {
-		return nil, err
-	}
 	e := &Editor{
-		opts: o, cooked: cooked, shell: readline.NewShell(), history: openHistory(o.History),
+		opts: o, shell: readline.NewShell(), history: openHistory(o.History),
 		lines: make(chan Line), next: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
-		signals: make(chan os.Signal, 2),
 	}
 	e.history.long = e.expand
 	e.room.L = &e.mu
 	e.Prompt(o.Prompt)
 	e.configure()
+	var err error
+	if e.tty, err = takeTTY(func(text string) string { return e.fold(clean(text)) }); err != nil {
+		return nil, err
+	}
 	e.stops = e.watchJobs()
 	go e.read()
 	return e, nil
@@ -109,6 +107,14 @@ func (e *Editor) Prompt(text string) {
 	if e.prompt = text; e.opts.Color {
 		e.prompt = "\x1b[1m" + text + "\x1b[0m"
 	}
+}
+
+// Away reports whether the person is in another program: its keys are not for
+// the chat, and neither is Ctrl+C.
+func (e *Editor) Away() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.away
 }
 
 // Columns is how wide the terminal is.
@@ -172,6 +178,7 @@ func (e *Editor) Close() {
 	}
 	e.stops()
 	e.Restore()
+	e.tty.end()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.editing = false
@@ -180,8 +187,7 @@ func (e *Editor) Close() {
 
 // Restore gives the terminal its modes back, whatever state this editor is in.
 func (e *Editor) Restore() {
-	_ = term.Restore(int(os.Stdin.Fd()), e.cooked) // there is nothing else to try
-	fmt.Fprint(os.Stdout, "\x1b[?2004l\x1b[?25h")
+	e.tty.restore()
 }
 
 // read is the goroutine that owns the terminal while a line is being written.
@@ -226,7 +232,7 @@ func (e *Editor) line(text string, err error) Line {
 		if text != "" {
 			_, _ = e.history.Write(text) // the history says nothing of a full disk
 			whole := e.expand(text)
-			e.pastes = nil
+			e.forget()
 			e.post(func() { e.set(whole) })
 		}
 		return Line{Err: ErrInterrupt}
@@ -234,7 +240,7 @@ func (e *Editor) line(text string, err error) Line {
 		return Line{Err: io.EOF}
 	}
 	whole := e.expand(text)
-	e.pastes = nil
+	e.forget()
 	return Line{Text: strings.ReplaceAll(whole, "\\\n", "\n"), Alt: e.alt}
 }
 
@@ -274,7 +280,7 @@ func (e *Editor) work() {
 func (e *Editor) above(output []byte) {
 	e.shell.Display.CursorToLineStart()
 	end := ""
-	if output[len(output)-1] != '\n' {
+	if len(output) > 0 && output[len(output)-1] != '\n' {
 		end = "\n"
 	}
 	fmt.Fprintf(os.Stdout, "\r\x1b[J%s%s", output, end)

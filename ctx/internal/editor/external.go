@@ -17,20 +17,20 @@ func (e *Editor) edit() {
 	e.shell.History.Save()
 	text := e.expand(string(*e.shell.Line()))
 	var err error
-	e.outside(func() { text, err = external(e.opts.Editor, text) })
+	e.outside(func() { text, err = external(e.tty.file, e.opts.Editor, text) })
 	if err != nil {
 		if e.opts.Failed != nil {
 			e.opts.Failed(err)
 		}
 		return
 	}
-	e.pastes = nil
+	e.forget()
 	e.set(text)
 }
 
 // external runs an editor on a text, in a file of this user alone, and returns
 // what was saved, without the last LF.
-func external(command, text string) (string, error) {
+func external(terminal *os.File, command, text string) (string, error) {
 	words := strings.Fields(command)
 	if len(words) == 0 {
 		return "", errdefs.New(errdefs.Invalid, "no editor is named").WithHint("set EDITOR")
@@ -45,7 +45,7 @@ func external(command, text string) (string, error) {
 		return "", errdefs.New(errdefs.KindOf(err), "message for the editor: %w", err)
 	}
 	cmd := exec.Command(words[0], append(words[1:], f.Name())...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = terminal, os.Stdout, os.Stderr
 	if err := cmd.Run(); err != nil {
 		return "", errdefs.New(errdefs.IO, "editor %s: %w", words[0], err)
 	}

@@ -4,18 +4,15 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"runtime"
 
 	"golang.org/x/sys/unix"
-	"golang.org/x/term"
 )
 
-// watchJobs answers to job control from outside: a stop gives the terminal back
-// first, and whoever continues finds the line as it was. The answer to Ctrl+Z,
-// which is a key here, is suspend as well.
+// watchJobs draws the line anew when a job that was stopped goes on: somebody
+// else had the terminal meanwhile.
 func (e *Editor) watchJobs() (stop func()) {
-	signals := e.signals
-	signal.Notify(signals, unix.SIGTSTP, unix.SIGCONT)
+	continued := make(chan os.Signal, 1)
+	signal.Notify(continued, unix.SIGCONT)
 	quit, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -23,65 +20,52 @@ func (e *Editor) watchJobs() (stop func()) {
 			select {
 			case <-quit:
 				return
-			case s := <-signals:
-				e.job(s)
+			case <-continued:
+			}
+			e.mu.Lock()
+			mine := e.editing && !e.away
+			e.mu.Unlock()
+			if mine {
+				e.post(e.again)
 			}
 		}
 	}()
 	return func() {
-		signal.Stop(signals)
+		signal.Stop(continued)
 		close(quit)
 		<-ended
 	}
 }
 
-func (e *Editor) job(s os.Signal) {
-	e.mu.Lock()
-	editing := e.editing
-	e.mu.Unlock()
-	switch {
-	case s == unix.SIGTSTP && editing:
-		e.post(e.suspend)
-	case s == unix.SIGTSTP:
-		e.stopSelf()
-	case editing:
-		e.post(e.again)
-	}
-}
-
-// suspend stops the whole job, as the terminal does with Ctrl+Z where it is
-// allowed to, and goes on when the job does.
+// suspend stops the whole job, as the terminal does with Ctrl+Z where keys have
+// their meaning. A job that nobody could continue is not stopped: the kernel
+// sees to that. This process may be stopped a moment after it went on here;
+// whoever continues it makes it draw everything anew.
 func (e *Editor) suspend() {
 	e.shell.History.SkipSave()
-	e.outside(func() {
-		signal.Ignore(unix.SIGTSTP)
-		_ = unix.Kill(0, unix.SIGTSTP) // the others of the job
-		e.stopSelf()
-	})
+	e.outside(func() { _ = unix.Kill(0, unix.SIGTSTP) })
 }
 
 // outside does something while the terminal is as it was before this editor.
 func (e *Editor) outside(do func()) {
 	e.shell.Display.AcceptLine()
+	e.tty.set(pausing)
 	e.Restore()
+	e.mu.Lock()
+	e.away = true
+	e.mu.Unlock()
 	do()
-	e.again()
-}
-
-// again takes the terminal, whoever had it meanwhile, and draws the line anew.
-func (e *Editor) again() {
-	_ = term.Restore(int(os.Stdin.Fd()), e.raw) // of a terminal that is gone the next read tells
-	fmt.Fprint(os.Stdout, "\r\x1b[?2004h")
+	e.mu.Lock()
+	e.away = false
+	e.mu.Unlock()
+	_ = e.tty.keys() // of a terminal that is gone the next read tells
+	fmt.Fprint(os.Stdout, "\r")
 	e.shell.Display.PrintPrimaryPrompt()
+	e.tty.set(reading)
 }
 
-// stopSelf stops this process, unless nobody could continue it. It returns when
-// it was continued.
-func (e *Editor) stopSelf() {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	signal.Reset(unix.SIGTSTP)
-	// To this very thread: the kernel stops the process before the call returns.
-	_ = unix.Tgkill(unix.Getpid(), unix.Gettid(), unix.SIGTSTP)
-	signal.Notify(e.signals, unix.SIGTSTP, unix.SIGCONT)
+// again takes the terminal back and draws the line where the cursor is.
+func (e *Editor) again() {
+	_ = e.tty.keys() // as above
+	e.above(nil)
 }

@@ -1,9 +1,10 @@
 package editor
 
 import (
-	"os"
+	"fmt"
+	"strings"
 
-	"golang.org/x/term"
+	"cortexfs.org/ctx/internal/render"
 )
 
 // workKey is fed to the library when there is work between two keys. Typed by a
@@ -15,18 +16,14 @@ const workKey = 0x1e
 func (e *Editor) configure() {
 	s := e.shell
 	s.Prompt.Primary(func() string {
-		if e.raw == nil { // the first time the library shows it
-			e.raw, _ = term.GetState(int(os.Stdin.Fd()))
-		}
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		return e.prompt
+		return e.reserve() + e.prompt
 	})
 	for name, value := range map[string]any{
-		"enable-bracketed-paste": true, // several lines are one message
 		"multiline-column":       false,
 		"completion-query-items": 100,
-		"cursor-position-probe":  true,
+		"cursor-position-probe":  false,
 		"autocomplete":           false,
 		"history-autosuggest":    false,
 		"show-mode-in-prompt":    false,
@@ -34,8 +31,10 @@ func (e *Editor) configure() {
 	} {
 		_ = s.Config.Set(name, value) // these exist
 	}
+	if s.Config.GetString("cursor-emacs") == "" {
+		_ = s.Config.Set("cursor-emacs", "default") // the person's own
+	}
 	s.History.Add("history", e.history)
-	s.PasteTransformer = func(text string) string { return e.fold(clean(text)) }
 	s.AcceptMultiline = func(line []rune) bool { return len(line) == 0 || line[len(line)-1] != '\\' }
 	s.Completer = e.complete
 	// The library calls this before it waits for a key, on the goroutine that
@@ -58,8 +57,8 @@ func (e *Editor) configure() {
 		}
 		for key, command := range map[string]string{
 			string(rune(workKey)): "chat-work",
-			"\x1b\r":              "chat-alt",
-			"\x1b\n":              "chat-alt",
+			"\u008d":              "chat-alt", // how the library spells Alt with Ctrl+M
+			"\u008a":              "chat-alt",
 			"\x1b[13;3u":          "chat-alt",
 			"\x1b[27;3;13~":       "chat-alt",
 			"\x07":                "chat-edit",
@@ -68,4 +67,18 @@ func (e *Editor) configure() {
 			_ = s.Config.Bind(keymap, key, command, false) // the keymap exists
 		}
 	}
+}
+
+// reserve makes room below the line, by scrolling if there is none: the library
+// goes there to clear what is left of an earlier, longer line, and without asking
+// the terminal it can not know where the screen ends. It is called with the
+// cursor at the beginning of the line, and leaves it there. A vertical tab is a
+// LF that the library does not take for one.
+func (e *Editor) reserve() string {
+	rows := 1
+	columns := e.Columns()
+	for line := range strings.SplitSeq(string(*e.shell.Line()), "\n") {
+		rows += 1 + (render.Width(e.opts.Prompt)+render.Width(line))/columns
+	}
+	return strings.Repeat("\v", rows) + fmt.Sprintf("\x1b[%dA", rows)
 }

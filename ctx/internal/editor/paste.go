@@ -45,6 +45,8 @@ func (e *Editor) fold(text string) string {
 	if len(text) <= maxShown && lines <= maxShownLines {
 		return text
 	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	kept := 0
 	for _, p := range e.pastes {
 		kept += len(p)
@@ -63,6 +65,8 @@ func mark(n int, text string) string {
 
 // expand puts the pastes in the place of their marks.
 func (e *Editor) expand(text string) string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	if len(e.pastes) == 0 {
 		return text
 	}
@@ -71,4 +75,11 @@ func (e *Editor) expand(text string) string {
 		pairs = append(pairs, mark(i+1, p), p)
 	}
 	return strings.NewReplacer(pairs...).Replace(text)
+}
+
+// forget drops the pastes of a line that is done with.
+func (e *Editor) forget() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.pastes = nil
 }
