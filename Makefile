@@ -42,7 +42,7 @@ demo: setup build ## an agent answers about a small project, in a temporary tree
 	@scripts/demo
 
 test: setup build lint alone ## every check and every test
-	go test -count=1 -timeout 5m $(TESTED) # no cache: it does not see the programs that tests start
+	go test -count=1 -timeout 15m $(TESTED) # no cache: it does not see the programs that tests start
 
 lint: ## formatting and vet
 	@unformatted=$$(gofmt -l $(MODULES)); [ -z "$$unformatted" ] || { echo "gofmt would change:"; echo "$$unformatted"; exit 1; }
