@@ -9,13 +9,14 @@ import (
 
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/errdefs"
+	"cortexfs.org/libctx/inert"
 	"cortexfs.org/libctx/linefile"
 	"cortexfs.org/libctx/wire"
 	"github.com/go-json-experiment/json"
 )
 
 // Formats are the wire formats a provider file can name.
-var Formats = []string{"openai.chat", "openai.responses", "anthropic.messages"}
+var Formats = []string{"openai.chat", "openai.responses", "anthropic.messages", "google.generate"}
 
 // Debug is the name of the built-in provider; no file can have it.
 const Debug = "debug"
@@ -233,6 +234,10 @@ func checkURL(text string, schemes ...string) (*url.URL, error) {
 }
 
 func checkBase(text string, insecure bool) error {
+	if path, ok := socketPath(text); ok {
+		return errdefs.New(errdefs.Invalid, "is a Unix socket; providers are reached over http and https").
+			WithHint("let something listen for it on this machine: socat TCP-LISTEN:8080,bind=127.0.0.1,fork UNIX-CONNECT:%.200s", path)
+	}
 	u, err := checkURL(text, "http", "https")
 	switch {
 	case err != nil:
@@ -244,6 +249,17 @@ func checkBase(text string, insecure bool) error {
 			WithHint(`use https, or add "insecure":true`)
 	}
 	return nil
+}
+
+// socketPath is the path of a Unix socket in one of the spellings that other
+// programs take for one.
+func socketPath(text string) (string, bool) {
+	for _, scheme := range []string{"unix:", "http+unix:", "https+unix:"} {
+		if path, ok := strings.CutPrefix(text, scheme); ok {
+			return inert.Line(strings.TrimPrefix(path, "//")), true
+		}
+	}
+	return inert.Line(text), strings.HasPrefix(text, "/") && strings.HasSuffix(text, ".sock")
 }
 
 func checkProxy(text string) error {

@@ -16,6 +16,7 @@ var fuzzed = map[string]string{
 	"ctx/internal/cli FuzzReorder":               "words of a command line",
 	"ctxd/internal/model/failure FuzzParse":      "what providers say of failures",
 	"ctxd/internal/model/failure FuzzRetryAfter": "waits that providers ask for",
+	"ctxd/internal/model/google FuzzEvent":       "events of Google's format",
 	"ctxd/internal/model/openai FuzzEvent":       "events of OpenAI's format",
 	"ctxd/internal/model/responses FuzzEvent":    "events of OpenAI's newer format",
 	"ctxd/internal/model/transport FuzzEvents":   "event streams",

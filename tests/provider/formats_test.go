@@ -34,7 +34,7 @@ type dialect struct {
 	sent    []string          // the two requests of a conversation, in canonical form
 }
 
-var dialects = []*dialect{anthropicMessages, openaiResponses}
+var dialects = []*dialect{anthropicMessages, openaiResponses, googleGenerate}
 
 // of sets the format of a provider file.
 func (d *dialect) of(p *provider.Provider) { p.Format = d.format }

@@ -100,8 +100,14 @@ func Head(headers ...string) Answer {
 	return Raw(text + "\r\n")
 }
 
-// Bytes is a piece of a stream's body.
-func Bytes(text string) Answer { return Raw(fmt.Sprintf("%x\r\n%s\r\n", len(text), text)) }
+// Bytes is a piece of a stream's body; no text is no piece, since an empty one
+// would end the stream.
+func Bytes(text string) Answer {
+	if text == "" {
+		return Seq()
+	}
+	return Raw(fmt.Sprintf("%x\r\n%s\r\n", len(text), text))
+}
 
 // End ends a stream cleanly.
 func End() Answer { return Raw("0\r\n\r\n") }

@@ -85,7 +85,7 @@ func client(p *provider.Provider, key provider.Secret, below http.RoundTripper) 
 }
 
 // versioned is a base URL that names the version of the interface itself.
-var versioned = regexp.MustCompile(`/v[0-9]+$`)
+var versioned = regexp.MustCompile(`://[^/]+(?:/.*)?/v[0-9]+$`)
 
 // path is where requests go below a base URL.
 func path(base string) string {

@@ -340,7 +340,7 @@ func TestRequestRefused(t *testing.T) {
 
 func TestPath(t *testing.T) {
 	for base, want := range map[string]string{
-		"https://api.anthropic.com": "v1/messages", "https://api.anthropic.com/v1": "messages", "https://x/anthropic": "v1/messages", "https://x/v1x": "v1/messages",
+		"https://api.anthropic.com": "v1/messages", "https://api.anthropic.com/v1": "messages", "https://x/anthropic": "v1/messages", "https://x/v1x": "v1/messages", "https://v1": "v1/messages", "https://x/y/v2": "messages",
 	} {
 		if got := path(base); got != want {
 			t.Errorf("%s: %s", base, got)

@@ -6,6 +6,7 @@ import (
 	"cortexfs.org/ctxd/internal/model/anthropic"
 	"cortexfs.org/ctxd/internal/model/debug"
 	"cortexfs.org/ctxd/internal/model/detect"
+	"cortexfs.org/ctxd/internal/model/google"
 	"cortexfs.org/ctxd/internal/model/openai"
 	"cortexfs.org/ctxd/internal/model/responses"
 )
@@ -17,6 +18,7 @@ func All() model.Registry {
 		Detect: detect.Local,
 		Formats: map[string]model.Driver{
 			"anthropic.messages": new(anthropic.Driver),
+			"google.generate":    new(google.Driver),
 			"openai.chat":        new(openai.Driver),
 			"openai.responses":   new(responses.Driver),
 		},

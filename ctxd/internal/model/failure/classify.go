@@ -58,6 +58,7 @@ var words = map[string]string{
 var overflow = []string{
 	"context window exceed", "exceeds the context window", "context_length_exceeded", "maximum context length",
 	"exceeds the available context size", "prompt is too long", "input is too long", "too many tokens", "token limit", "request_too_large",
+	"exceed context limit", "exceeds the maximum number of tokens",
 }
 
 // classify says what can be done about a failure: by the code word; then, unless

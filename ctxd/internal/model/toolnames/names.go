@@ -12,7 +12,7 @@ import (
 )
 
 // maxFunction is the bytes of a function's name: the least of what providers
-// take. All of them take letters, digits, "_" and "-".
+// take. All of them take letters, "_", and behind the first digits and "-".
 const maxFunction = 64
 
 // Unnamed stands for the name of a call whose name was none.
@@ -76,7 +76,14 @@ func (n *Table) Back(function string) string {
 	return function
 }
 
-// encode writes what no function's name can hold in letters that it can.
-func encode(tool libctx.Tool) string { return encoder.Replace(string(tool)) }
+// encode writes what no function's name can hold in letters that it can. Google
+// wants no digit in front.
+func encode(tool libctx.Tool) string {
+	name := encoder.Replace(string(tool))
+	if name[0] >= '0' && name[0] <= '9' {
+		return "_" + name
+	}
+	return name
+}
 
 var encoder = strings.NewReplacer(".", "__", "+", "_p_")

@@ -12,7 +12,7 @@ import (
 func TestNames(t *testing.T) {
 	long := strings.Repeat("a", 60)
 	var tools []modelwire.Tool
-	for _, name := range []string{"a+b", "a.b", "a__b", "a_p_b", "agent.update", long + ".x", long + "__x", "tsh", "x-y"} {
+	for _, name := range []string{"a+b", "a.b", "a__b", "a_p_b", "agent.update", long + ".x", long + "__x", "tsh", "x-y", "7zip"} {
 		if _, err := libctx.ParseTool(name); err != nil {
 			t.Fatal(err)
 		}
@@ -35,7 +35,7 @@ func TestNames(t *testing.T) {
 	}
 	for tool, want := range map[libctx.Tool]string{
 		"tsh": "tsh", "a__b": "a__b", "a.b": "a__b_1", "a_p_b": "a_p_b", "a+b": "a_p_b_0", "agent.update": "agent__update",
-		"not.declared": "not__declared", "": "unknown",
+		"not.declared": "not__declared", "7zip": "_7zip", "7.z": "_7__z", "": "unknown",
 	} {
 		if got := n.Of(tool); got != want {
 			t.Errorf("%s is %q, not %q", tool, got, want)
