@@ -84,8 +84,11 @@ func (m *memory) add(r session.Record) ([]session.Event, error) {
 	if err != nil {
 		return nil, err
 	}
-	due := m.owe(r, len(line))
-	if !due && len(line) > maxShort && m.room(len(line)) != nil {
+	owed := m.owed
+	switch due := m.owe(r, len(line)); {
+	case due:
+	case m.owed == owed && len(line) <= maxShort: // ends something, or is small enough not to matter
+	case m.room(len(line)) != nil:
 		return nil, m.full()
 	}
 	events, err := m.fold.Next(line)
