@@ -16,6 +16,7 @@ import (
 // AddOptions are the flags of `ctx provider add`.
 type AddOptions struct {
 	Preset, BaseURL, Format string
+	Slot                    string   // of the key
 	Models                  []string // the provider's own names
 	Limits                  []string // "N" for all Models, or "MODEL=N"
 	MaxOutputs              []string // likewise
@@ -23,14 +24,16 @@ type AddOptions struct {
 	Insecure, NoKey         bool
 }
 
-// place reports whether the flags say where a provider is.
+// place reports whether the flags say where a provider is. The slot of its key
+// is not of that.
 func (o *AddOptions) place() bool {
 	return o.Preset != "" || o.BaseURL != "" || o.Format != "" || o.Proxy != "" || o.Insecure || o.NoKey
 }
 
 // Add writes a provider's file and makes the entries of its models. Without
-// flags that say where the provider is, it adds models to one that is there, or
-// gives those it has other limits.
+// flags that say where the provider is, it adds models to one that is there,
+// gives those it has other limits, or makes it use the key in another slot. A
+// limit that no flag says is that of the built-in table, if it has one.
 func Add(from *caller.Caller, name string, o AddOptions) error {
 	if err := ours(from); err != nil {
 		return err
@@ -52,8 +55,15 @@ func Add(from *caller.Caller, name string, o AddOptions) error {
 			return err
 		}
 	}
-	if err := o.models(p); err != nil {
-		return err
+	if o.Slot != "" {
+		if p.KeySlot = o.Slot; o.Slot == provider.DefaultSlot {
+			p.KeySlot = ""
+		}
+	}
+	if old == nil || o.Slot == "" || len(o.Models)+len(o.Limits)+len(o.MaxOutputs) > 0 {
+		if err := o.models(p); err != nil {
+			return err
+		}
 	}
 	if err := p.Check(); err != nil {
 		return err
@@ -103,24 +113,29 @@ func specs(p *provider.Provider) []tree.ModelSpec {
 func (o *AddOptions) provider(name string) (*provider.Provider, error) {
 	p := &provider.Provider{Name: name, Format: o.Format, BaseURL: strings.TrimRight(o.BaseURL, "/"), Proxy: o.Proxy, Insecure: o.Insecure, Key: provider.KeyRequired}
 	if o.Preset != "" {
-		preset, err := findPreset(o.Preset)
+		preset, err := provider.FindPreset(o.Preset)
 		if err != nil {
 			return nil, err
 		}
-		p.Format, p.BaseURL = cmp.Or(p.Format, preset.format), cmp.Or(p.BaseURL, preset.baseURL)
-		if preset.noKey {
-			p.Key = provider.KeyNone
-		}
+		p.Format, p.BaseURL, p.Key = cmp.Or(p.Format, preset.Format), cmp.Or(p.BaseURL, preset.BaseURL), preset.Key
 	}
 	if o.NoKey {
 		p.Key = provider.KeyNone
 	}
 	if p.BaseURL == "" {
 		return nil, errdefs.New(errdefs.Invalid, "provider %s: where it is, is missing", name).
-			WithHint("--base-url URL --format %s, or --preset %s", strings.Join(provider.Formats, "|"), strings.Join(presetNames(), "|"))
+			WithHint("--base-url URL --format %s, or --preset %s", strings.Join(provider.Formats, "|"), presetNames())
 	}
 	p.Format = cmp.Or(p.Format, provider.Formats[0])
 	return p, nil
+}
+
+func presetNames() string {
+	var names []string
+	for _, p := range provider.Presets() {
+		names = append(names, p.Name)
+	}
+	return strings.Join(names, "|")
 }
 
 // models puts the named models into the provider, each at its place.
@@ -138,7 +153,7 @@ func (o *AddOptions) models(p *provider.Provider) error {
 		return err
 	}
 	for _, id := range o.Models {
-		m := provider.Model{ID: id, Limit: limits[id], MaxOutput: outputs[id]}
+		m := provider.Model{ID: id, Limit: cmp.Or(limits[id], p.KnownLimit(id)), MaxOutput: outputs[id]}
 		if entry := provider.EntryName(id); entry != id {
 			m.Name = entry
 		}

@@ -66,9 +66,25 @@ func Test(ctx context.Context, from *caller.Caller, name, model string) error {
 		return err
 	}
 	if !v.OK {
-		return models.Failed(v.Failure)
+		return verdictOf(v.Failure)
 	}
 	return nil
+}
+
+// verdictOf is a failure with what there is to do about it: what answers at a
+// wrong place is seldom what was looked for.
+func verdictOf(f *modelwire.Failure) error {
+	err := models.Failed(f)
+	elsewhere := f.Phase == modelwire.PhaseHeaders && f.Status != 0 || f.Status >= 300 && f.Status <= 399
+	switch {
+	case errdefs.HintOf(err) != "":
+		return err
+	case elsewhere:
+		return errdefs.New(f.Code, "%w", err).WithHint("is its base URL right, and its format? ctx provider ls shows them")
+	case f.Status == 404 || f.Status == 405:
+		return errdefs.New(f.Code, "%w", err).WithHint("is that the provider's own name for the model, and the base URL right? ctx provider ls shows it")
+	}
+	return err
 }
 
 // Detect lists the known servers of models that answer on this machine.

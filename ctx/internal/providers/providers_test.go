@@ -156,19 +156,78 @@ func TestRemoveOfRemains(t *testing.T) {
 
 func TestPresets(t *testing.T) {
 	w := newWorld(t)
-	for _, p := range presets {
-		w.ok(Add(&w.Caller, "x-"+p.name, AddOptions{Preset: p.name, Models: []string{"m"}}))
+	for _, p := range provider.Presets() {
+		w.ok(Add(&w.Caller, "x-"+p.Name, AddOptions{Preset: p.Name, Models: []string{"m"}}))
 	}
+	w.ok(Add(&w.Caller, "local", AddOptions{Preset: "llama.cpp", BaseURL: "http://127.0.0.1:8081/v1/", Format: "openai.responses", Models: []string{"m"}}))
 	w.out.Reset()
 	w.JSON = true
 	w.ok(List(&w.Caller))
 	for _, line := range []string{
+		`{"provider":"local","format":"openai.responses","base_url":"http://127.0.0.1:8081/v1","key":"none","models":["local/m"],"error":""}`,
 		`{"provider":"x-ollama","format":"openai.chat","base_url":"http://127.0.0.1:11434/v1","key":"none","models":["x-ollama/m"],"error":""}`,
-		`{"provider":"x-openai","format":"openai.chat","base_url":"https://api.openai.com/v1","key":"missing","models":["x-openai/m"],"error":""}`,
+		`{"provider":"x-openai","format":"openai.responses","base_url":"https://api.openai.com/v1","key":"missing","models":["x-openai/m"],"error":""}`,
+		`{"provider":"x-anthropic","format":"anthropic.messages","base_url":"https://api.anthropic.com","key":"missing","models":["x-anthropic/m"],"error":""}`,
 	} {
 		if !strings.Contains(w.out.String(), line+"\n") {
 			t.Errorf("no %s in %s", line, w.out.String())
 		}
+	}
+}
+
+// A limit that nobody says comes from the table, of that service alone.
+func TestKnownLimits(t *testing.T) {
+	w := newWorld(t)
+	w.ok(Add(&w.Caller, "work", AddOptions{Preset: "openai", Models: []string{"gpt-4o", "o3", "gpt-mine"}, Limits: []string{"o3=1000"}}))
+	w.ok(Add(&w.Caller, "work", AddOptions{Models: []string{"gpt-4o-mini"}}))
+	w.ok(Add(&w.Caller, "openai", local("gpt-4o")))
+	for id, want := range map[libctx.Model]uint32{"work/gpt-4o": 128000, "work/gpt-4o-mini": 128000, "work/o3": 1000, "work/gpt-mine": 0, "openai/gpt-4o": 0} {
+		if got := w.model(id).Limit; uint32(got) != want {
+			t.Errorf("%s: %d", id, got)
+		}
+	}
+}
+
+// A provider uses the key of one slot at a time; which, is said without anything
+// else.
+func TestSlots(t *testing.T) {
+	w := newWorld(t)
+	o := local("m")
+	o.NoKey, o.Slot = false, "work"
+	w.ok(Add(&w.Caller, "p", o))
+	slot := func() string {
+		p, err := provider.Load(w.Layout, "p")
+		w.ok(err)
+		if len(p.Models) != 1 {
+			t.Errorf("%+v", p.Models)
+		}
+		return p.Slot()
+	}
+	if slot() != "work" {
+		t.Error(slot())
+	}
+	w.In = strings.NewReader(secret + "\n")
+	w.ok(SetKey(&w.Caller, "p", "", nil))
+	if key, err := provider.Key(w.Layout, "p", "work"); err != nil || key.Reveal() != secret {
+		t.Error(err)
+	}
+	w.err.Reset()
+	w.ok(Add(&w.Caller, "p", AddOptions{Slot: "home"}))
+	if slot() != "home" || !strings.Contains(w.err.String(), "ctx provider key p") {
+		t.Errorf("%s, %q", slot(), w.err.String())
+	}
+	w.ok(Add(&w.Caller, "p", AddOptions{Slot: "default", Models: []string{"m"}, Limits: []string{"5"}}))
+	if slot() != "default" || w.model("p/m").Limit != 5 {
+		t.Error(slot())
+	}
+	for _, bad := range []string{"../x", "a/b", ".x", strings.Repeat("s", 100)} {
+		w.want(Add(&w.Caller, "p", AddOptions{Slot: bad}), errdefs.Invalid, "key_slot")
+	}
+	w.want(Add(&w.Caller, "p", AddOptions{Slot: "home", Limits: []string{"5"}}), errdefs.Invalid, "no model is named")
+	w.want(Add(&w.Caller, "q", AddOptions{Slot: "home"}), errdefs.Invalid, "--preset")
+	w.want(Add(&w.Caller, "q", AddOptions{Slot: "home", Preset: "ollama", Models: []string{"m"}}), errdefs.Invalid, "no key")
+	if slot() != "default" {
+		t.Error(slot())
 	}
 }
 
@@ -181,6 +240,10 @@ func TestAddRefuses(t *testing.T) {
 		"the presets are":            {Preset: "nobody", Models: []string{"m"}},
 		"is none of":                 {BaseURL: "http://127.0.0.1:9/v1", Format: "other", Models: []string{"m"}},
 		"plain http":                 {BaseURL: "http://example.org/v1", Models: []string{"m"}},
+		"holds a query or fragment":  {BaseURL: "https://example.org/v1?key=" + secret, Models: []string{"m"}},
+		"is a Unix socket":           {BaseURL: "unix:/run/llama.sock", Models: []string{"m"}},
+		"UNIX-CONNECT:/run/llama":    {BaseURL: "/run/llama.sock", Models: []string{"m"}},
+		"does not begin with":        {BaseURL: "/v1", Models: []string{"m"}},
 		"user name or password":      {BaseURL: "https://u:" + secret + "@example.org/v1", Models: []string{"m"}},
 		"would both be called p/a-b": {BaseURL: "https://example.org/v1", Models: []string{"a:b", "a/b"}},
 		"positive number of tokens":  {BaseURL: "https://example.org/v1", Models: []string{"m"}, Limits: []string{"0"}},
@@ -248,7 +311,7 @@ func TestKey(t *testing.T) {
 	}
 	w.want(give("", "", secret), errdefs.Invalid, "never an argument")
 	w.want(give(secret, "", "-"), errdefs.Invalid, "never an argument")
-	for _, bad := range []string{"", "\n", secret + "\n" + secret + "\n", secret + " x", secret + "\x00", "\xff", strings.Repeat("k", 1<<16)} {
+	for _, bad := range []string{"", "\n", secret + "\n" + secret + "\n", secret + " x", secret + "\x00", "\xff", " " + secret, secret + " ", "schlüssel", "\ufeff" + secret, secret + "\n\n", strings.Repeat("k", 1<<16)} {
 		w.want(give(bad, ""), errdefs.Invalid, "")
 	}
 	w.want(give(secret, "../x"), errdefs.Invalid, "")
@@ -320,6 +383,16 @@ func TestTest(t *testing.T) {
 	w.want(Test(context.Background(), &w.Caller, "p", ""), errdefs.Denied, "ctx provider key")
 	if w.out.String() != `{"provider":"p","ok":false,"model":"p/m","duration_ms":3,"class":"auth","error":"the key is wrong"}`+"\n" {
 		t.Errorf("%q", w.out.String())
+	}
+	for words, f := range map[string]*modelwire.Failure{
+		"base URL right, and its format": {Code: errdefs.Provider, Phase: modelwire.PhaseHeaders, Status: 200, Class: modelwire.ClassOther, Message: "a web page came, not an answer: Sign in"},
+		"base URL right? ctx":            {Code: errdefs.NotFound, Phase: modelwire.PhaseProvider, Status: 404, Class: modelwire.ClassInvalid, Message: "no such model"},
+		"ctx provider ls shows where":    {Code: errdefs.Provider, Phase: modelwire.PhaseHeaders, Class: modelwire.ClassNetwork, Message: "reset"},
+	} {
+		line, err := modelwire.MarshalFrame(&modelwire.Verdict{Model: "p/m", Failure: f})
+		w.ok(err)
+		w.serve(strings.TrimSuffix(string(line), "\n"), `{"type":"done","status":"ok"}`)
+		w.want(Test(context.Background(), &w.Caller, "p", ""), f.Code, words)
 	}
 	w.want(Test(context.Background(), &w.Caller, "none", ""), errdefs.NotFound, "none")
 	w.want(Test(context.Background(), &w.Caller, "p", "other/m"), errdefs.Invalid, "not of provider p")

@@ -38,7 +38,7 @@ func Broken(e *transport.Error, key provider.Secret) *modelwire.Failure {
 
 // refused is an answer that was no event stream.
 func refused(e *transport.Error, key provider.Secret) *modelwire.Failure {
-	f := classified(Parse(e.Body), e.Phase, e.Status, key)
+	f := classified(told(e), e.Phase, e.Status, key)
 	if f.Message == "" {
 		f = modelwire.Fail(f.Code, f.Phase, f.Class, "%s", Redact(e.Error(), key)).WithCode(f.ProviderCode)
 	}
