@@ -8,6 +8,14 @@ import (
 	"cortexfs.org/libctx/errdefs"
 )
 
+func TestTables(t *testing.T) {
+	for table, n := range map[string]int{presetTable: len(presets()), limitTable: len(limits())} {
+		if lines := strings.Count(table, "\n") - strings.Count("\n"+table, "\n#"); lines != n || n == 0 || !strings.HasSuffix(table, "\n") {
+			t.Errorf("%d of %d lines of a table are understood", n, lines)
+		}
+	}
+}
+
 func TestPresets(t *testing.T) {
 	all := Presets()
 	var names []string
