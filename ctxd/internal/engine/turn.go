@@ -8,6 +8,7 @@ import (
 	"cortexfs.org/ctxd/internal/toolrun"
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/errdefs"
+	"cortexfs.org/libctx/fault"
 	"cortexfs.org/libctx/modelwire"
 	"cortexfs.org/libctx/preamble"
 	"cortexfs.org/libctx/prompt"
@@ -31,10 +32,12 @@ func (d *drive) turn(ctx context.Context) (more bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	fault.Point("engine.answered")
 	p, err := d.keep(said, c)
 	if err != nil {
 		return false, err
 	}
+	fault.Point("engine.kept")
 	for i := range p.calls {
 		p.calls[i].Env = c.Window.Env()
 	}
@@ -90,6 +93,7 @@ func (d *drive) attempt(ctx context.Context, a *view.Agent, name libctx.Model) (
 		return c, answer{}, err
 	}
 	defer stream.Close()
+	fault.Point("engine.asked")
 	d.snapshots(a, c.Window)
 	said, err := listen(ctx, stream, d.run)
 	if err == nil {
