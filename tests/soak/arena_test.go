@@ -38,12 +38,25 @@ type arena struct {
 	age      atomic.Int64  // of the sessions: all but the first are new ones with each
 	clients  []*client
 	work     sync.WaitGroup
+	lab      *lab // the provider of its agents' model; nil: they are executables
 }
 
 // newArena makes a world with agents that have the tool mark.
 func newArena(t testing.TB, tl *tally, agents, sessions int) *arena {
 	t.Helper()
-	a := &arena{w: newWorld(t), sessions: sessions, tally: tl, until: make(chan struct{})}
+	a := furnished(t, newWorld(t), tl, sessions)
+	for i := range agents {
+		name := fmt.Sprintf("a%d", i)
+		a.w.Puppet(name, "mark", "fs.read")
+		a.agents = append(a.agents, name)
+	}
+	return a
+}
+
+// furnished is an arena without agents.
+func furnished(t testing.TB, w *world.World, tl *tally, sessions int) *arena {
+	t.Helper()
+	a := &arena{w: w, sessions: sessions, tally: tl, until: make(chan struct{})}
 	tool := a.w.Root + "/tool/mark"
 	a.w.Mkdir(tool+".d", 0o755)
 	a.w.Write(tool+".d/effect", "host_process\n")
@@ -51,11 +64,6 @@ func newArena(t testing.TB, tl *tally, agents, sessions int) *arena {
 	a.w.Write(a.w.Workspace+"/marks", "")
 	if err := os.Chmod(tool, 0o755); err != nil {
 		t.Fatal(err)
-	}
-	for i := range agents {
-		name := fmt.Sprintf("a%d", i)
-		a.w.Puppet(name, "mark", "fs.read")
-		a.agents = append(a.agents, name)
 	}
 	return a
 }
@@ -102,6 +110,8 @@ func (a *arena) loop(c *client) {
 			a.again(c, last)
 		case dice < 18:
 			a.torn(c, agent, session)
+		case dice < 30 && a.lab != nil:
+			a.interject(c, agent, session)
 		default:
 			m := a.message(c, agent, session)
 			if c.deliver(m, a.until, a.manners(c, m)) {
@@ -145,6 +155,10 @@ func (a *arena) message(c *client, agent, session string) *message {
 	marked := func(step int, words ...string) string {
 		args := append([]string{fmt.Sprintf("%s.%d", m.id, step)}, words...)
 		return `call mark ` + world.JSON(map[string]any{"args": args})
+	}
+	if a.lab != nil {
+		a.job(c, m)
+		return m
 	}
 	say := "say " + m.id
 	var steps []string
@@ -281,7 +295,8 @@ func (a *arena) visit(t testing.TB, seed uint64) {
 				t.Errorf("session %s of %s: %v", session, agent, err)
 			}
 			c.next++
-			m := &message{agent: agent, session: session, op: "send", id: fmt.Sprintf("last-%d", c.next), input: "say goodbye"}
+			m := &message{agent: agent, session: session, op: "send", id: fmt.Sprintf("last-%d", c.next)}
+			m.input = a.saying("goodbye")
 			if out, err := c.exchange(m, plain()); err != nil || out.status != "ok" || !out.kept {
 				t.Errorf("session %s of %s does not answer: %+v %v", session, agent, out, err)
 			}

@@ -28,7 +28,7 @@ var faulty = sync.OnceValues(func() (string, error) {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", errors.New(string(out))
 	}
-	for _, name := range []string{"ctx", "tsh", "ctxtool", "puppet"} {
+	for _, name := range []string{"ctx", "ctxmodel", "tsh", "ctxtool", "puppet"} {
 		if err := os.Link(filepath.Join(plain, name), filepath.Join(dir, name)); err != nil {
 			return "", err
 		}
@@ -41,7 +41,11 @@ var plain string // the folder of the plain programs, once built
 // newWorld makes a world whose ctxd can be made to fail.
 func newWorld(t testing.TB) *world.World {
 	t.Helper()
-	w := world.New(t)
+	return breakable(t, world.New(t))
+}
+
+func breakable(t testing.TB, w *world.World) *world.World {
+	t.Helper()
 	plain = w.Bin
 	dir, err := faulty()
 	if err != nil {

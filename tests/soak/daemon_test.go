@@ -153,6 +153,28 @@ func killServer(w *world.World, pid int) bool {
 	return serves(w, pid) != "" && unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0) == nil
 }
 
+// killModels kills the process that asks models, if there is one.
+func killModels(w *world.World) bool {
+	is := func(pid int) bool {
+		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		return bytes.HasPrefix(line, []byte(w.Bin+"/ctxmodel\x00")) && bytes.Contains(line, []byte("\x00"+w.Root+"\x00"))
+	}
+	entries, _ := os.ReadDir("/proc")
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil || !is(pid) {
+			continue
+		}
+		fd, err := unix.PidfdOpen(pid, 0)
+		if err != nil {
+			continue
+		}
+		defer unix.Close(fd)
+		return is(pid) && unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0) == nil
+	}
+	return false
+}
+
 // rss is the resident memory of a process in KiB, 0 if it is gone.
 func rss(pid int) int {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))

@@ -12,11 +12,11 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
 
-	"cortexfs.org/tests/internal/checker"
 	"cortexfs.org/tests/internal/world"
 )
 
@@ -57,92 +57,148 @@ var weathers = []string{
 	"clock=jump:9000h",
 }
 
-// TestSoak is the storm. Two worlds suffer it at once: in one everything is
-// killed all the time, in the other nothing is, so that what one process gathers
-// over the time can be seen.
+// TestSoak is the storm. Two pairs of worlds suffer it at once, one of executable
+// agents and one of model agents. In one world of each everything is killed all
+// the time, in the other nothing is, so that what one process gathers over the
+// time can be seen.
 func TestSoak(t *testing.T) {
 	s := seed(t)
-	long := *howLong > time.Minute
 	clients, agents, sessions := 8, 2, 3
-	if long {
+	if *howLong > time.Minute {
 		clients, agents, sessions = 16, 3, 5
 	}
-	wild := newArena(t, newTally(), agents, sessions)
 	calm := newArena(t, newTally(), 1, sessions)
-	log := wild.w.Dir + "/kills"
-	skies := rand.New(rand.NewPCG(s, 1))
-	serve := startDaemon(t, wild.w, wild.tally, func() string {
-		sky := weathers[skies.IntN(len(weathers))]
-		wild.tally.count("weather " + cmp.Or(sky, "fair"))
-		return fmt.Sprintf("%s,seed=%d,log=%s", sky, skies.Uint64(), log)
-	}, "serve")
-	agent := startDaemon(t, calm.w, calm.tally, func() string { return "" }, "agent", "a0")
-
+	still := newLab(t, newTally(), 1, sessions, s+2)
+	pairs := []*pair{
+		{name: "executables", wild: newArena(t, newTally(), agents, sessions), calm: calm},
+		{name: "models", wild: newLab(t, newTally(), agents, sessions, s+3), calm: still},
+	}
 	begun := time.Now()
-	wild.start(t, clients, s, "w")
-	calm.start(t, 4, s+1, "c")
-	memory := storm(wild, calm, serve, agent, rand.New(rand.NewPCG(s, 2)))
-	wild.finish(t)
-	calm.finish(t)
+	var over sync.WaitGroup
+	for i, p := range pairs {
+		p.start(t, clients>>i, s+uint64(10*i))
+		over.Go(p.storm)
+	}
+	over.Wait()
+	var arenas []*arena
+	for _, p := range pairs {
+		p.wild.finish(t)
+		p.calm.finish(t)
+		arenas = append(arenas, p.wild, p.calm)
+	}
 	took := time.Since(begun).Round(time.Second)
-
-	// Whatever the last daemons suffer from, their successors do not.
-	serve.stop(syscall.SIGKILL)
-	wild.w.AwaitGone("killed daemons", wild.w.Processes)
-	serve = startDaemon(t, wild.w, wild.tally, func() string { return "" }, "serve")
-	wild.visit(t, s)
-	calm.visit(t, s+1)
-	open := leftOpen(t, wild, calm)
-	for agent, pid := range servers(wild.w) {
-		t.Logf("memory of %s: %d KiB", agent, rss(pid))
+	for i, p := range pairs {
+		p.recover(t, s+uint64(10*i))
 	}
-	serve.stop(syscall.SIGTERM)
-	agent.stop(syscall.SIGTERM)
-	for _, a := range []*arena{wild, calm} {
-		a.w.AwaitGone("ended daemons", a.w.Processes)
+	open := leftOpen(t, arenas...)
+	for _, p := range pairs {
+		p.stop()
 	}
-	leftFiles(t, wild, calm)
-	var kills string
-	if text, err := os.ReadFile(log); err == nil {
-		kills = string(text)
+	leftFiles(t, arenas...)
+	kills, runs, calls, problems := 0, 0, 0, 0
+	var memories []string
+	for _, p := range pairs {
+		log, _ := os.ReadFile(p.log)
+		kills += strings.Count(string(log), "\n")
+		t.Logf("%s: killed at points:\n%s", p.name, byPoint(string(log)))
+		for _, a := range []*arena{p.wild, p.calm} {
+			r := a.check(t)
+			t.Logf("%s of %s:\n%s  %s", map[bool]string{true: "wild", false: "calm"}[a == p.wild], p.name, a.tally, r)
+			kills += a.tally.of("kills of serve") + a.tally.of("kills of an agent") + a.tally.of("kills of ctxmodel")
+			runs, calls, problems = runs+r.Runs, calls+r.Calls, problems+len(r.Problems)
+			if r.Marks == 0 || r.Acknowledged == 0 {
+				t.Error("nothing happened")
+			}
+		}
+		memories = append(memories, p.memory.String())
+		p.memory.check(t)
 	}
-	reports := []*checker.Report{wild.check(t), calm.check(t)}
-	t.Logf("storm of %s, seed %d\nkilled at points:\n%swild:\n%s  %s\ncalm:\n%s  %s\nopen at the end: %s",
-		took, s, byPoint(kills), wild.tally, reports[0], calm.tally, reports[1], open)
+	t.Logf("open at the end: %s", open)
 	t.Logf("summary: %s of seed %d, %d kills, %d runs, %d calls, %d problems; memory of ctxd agent: %s",
-		took, s, strings.Count(kills, "\n")+wild.tally.of("kills of serve")+wild.tally.of("kills of an agent"),
-		reports[0].Runs+reports[1].Runs, reports[0].Calls+reports[1].Calls,
-		len(reports[0].Problems)+len(reports[1].Problems), memory)
-	if reports[0].Marks == 0 || reports[0].Acknowledged == 0 {
-		t.Error("nothing happened")
-	}
-	memory.check(t)
+		took, s, kills, runs, calls, problems, strings.Join(memories, "; of models: "))
 }
 
-// storm kills daemons of the wild world until the time is over and returns what
-// the calm one used of memory.
-func storm(wild, calm *arena, serve, agent *daemon, random *rand.Rand) memory {
+// pair is two worlds of the storm, and what serves them.
+type pair struct {
+	name         string
+	wild, calm   *arena
+	log          string // of kills at fault points
+	random       *rand.Rand
+	serve, agent *daemon
+	memory       memory
+}
+
+// start begins the work on both.
+func (p *pair) start(t testing.TB, clients int, s uint64) {
+	p.log = p.wild.w.Dir + "/kills"
+	p.random = rand.New(rand.NewPCG(s, 2))
+	skies := rand.New(rand.NewPCG(s, 1))
+	p.serve = startDaemon(t, p.wild.w, p.wild.tally, func() string {
+		sky := weathers[skies.IntN(len(weathers))]
+		p.wild.tally.count("weather " + cmp.Or(sky, "fair"))
+		return fmt.Sprintf("%s,seed=%d,log=%s", sky, skies.Uint64(), p.log)
+	}, "serve")
+	p.agent = startDaemon(t, p.calm.w, p.calm.tally, func() string { return "" }, "agent", p.calm.agents[0])
+	p.wild.start(t, clients, s, "w")
+	p.calm.start(t, max(2, clients/2), s+1, "c")
+}
+
+// recover starts the wild world anew. Whatever its last daemons suffer from,
+// their successors do not; and every session answers.
+func (p *pair) recover(t testing.TB, s uint64) {
+	p.serve.stop(syscall.SIGKILL)
+	p.wild.w.AwaitGone("killed daemons", p.wild.w.Processes)
+	p.serve = startDaemon(t, p.wild.w, p.wild.tally, func() string { return "" }, "serve")
+	for i, a := range []*arena{p.wild, p.calm} {
+		if a.lab != nil {
+			a.lab.kind.Store(true)
+		}
+		a.visit(t, s+uint64(i))
+	}
+	for agent, pid := range servers(p.wild.w) {
+		t.Logf("memory of %s: %d KiB", agent, rss(pid))
+	}
+}
+
+// stop ends both worlds for good.
+func (p *pair) stop() {
+	p.serve.stop(syscall.SIGTERM)
+	p.agent.stop(syscall.SIGTERM)
+	for _, a := range []*arena{p.wild, p.calm} {
+		a.w.AwaitGone("ended daemons", a.w.Processes)
+	}
+}
+
+// storm kills daemons of the wild world until the time is over, and measures what
+// the calm one uses of memory.
+func (p *pair) storm() {
 	const look = 250 * time.Millisecond
-	var m memory
+	wild, random := p.wild, p.random
 	begun := time.Now()
 	gap := func() time.Duration { return time.Duration(100+random.IntN(500)) * time.Millisecond }
 	generation := max(20*time.Second, *howLong/30)
 	next, age := gap(), generation
 	for now := time.Duration(0); now < *howLong; now = time.Since(begun) {
 		wait(min(look, max(next-now, time.Millisecond)))
-		m.add(now, rss(agent.pid()))
+		p.memory.add(now, rss(p.agent.pid()))
 		if now > age {
 			age += generation
 			wild.age.Add(1)
-			calm.age.Add(1)
+			p.calm.age.Add(1)
 		}
 		if now < next {
 			continue
 		}
 		next = now + gap()
-		if random.IntN(5) == 0 {
-			serve.kill()
+		switch dice := random.IntN(10); {
+		case dice < 2:
+			p.serve.kill()
 			wild.tally.count("kills of serve")
+			continue
+		case dice < 6 && wild.lab != nil:
+			if killModels(wild.w) {
+				wild.tally.count("kills of ctxmodel")
+			}
 			continue
 		}
 		live := servers(wild.w)
@@ -151,7 +207,6 @@ func storm(wild, calm *arena, serve, agent *daemon, random *rand.Rand) memory {
 			wild.tally.count("kills of an agent")
 		}
 	}
-	return m
 }
 
 // byPoint counts the kills that fault points did.

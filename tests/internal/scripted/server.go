@@ -76,6 +76,7 @@ type Server struct {
 	requests []*Request
 	open     map[net.Conn]bool
 	closed   bool
+	forget   bool
 }
 
 // New starts a provider that answers each request as reply says; reply may be
@@ -182,7 +183,9 @@ func (s *Server) serve(c net.Conn, reply func(*Request) Answer) {
 		}
 		kept := &Request{Method: req.Method, Path: req.URL.Path, Header: req.Header, Body: body}
 		s.mu.Lock()
-		s.requests = append(s.requests, kept)
+		if !s.forget {
+			s.requests = append(s.requests, kept)
+		}
 		s.arrived.Broadcast()
 		s.mu.Unlock()
 		if err := reply(kept)(&Conn{c, r}); err != nil {
@@ -196,6 +199,13 @@ func (s *Server) Requests() []*Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]*Request(nil), s.requests...)
+}
+
+// Forget keeps no request from now on: reply sees them all.
+func (s *Server) Forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.forget = true
 }
 
 // Await waits until n requests have come.
