@@ -135,6 +135,8 @@ func fragile(t *testing.T, k *worker) (w *world.World, s *provider.Server, resta
 	return w, s, func() {
 		server.Process.Kill()
 		server.Wait()
+		// A child of it may hold its locks for a moment more.
+		w.AwaitGone("a killed server's children", w.Processes)
 		server = serve(t, w, "m")
 	}
 }
