@@ -34,7 +34,7 @@ func TestNeverStarted(t *testing.T) {
 		{"missing", func(s *sandbox.Spec) { s.Argv = []string{"/no/such"} }, errdefs.NotFound, "/no/such"},
 		{"not executable", func(s *sandbox.Spec) { s.Argv = []string{"/workspace/plain"} }, errdefs.Denied, "/workspace/plain"},
 		{"a directory", func(s *sandbox.Spec) { s.Argv = []string{"/workspace"} }, errdefs.Denied, "/workspace"},
-		{"no interpreter", func(s *sandbox.Spec) { s.Argv = []string{"/workspace/lost"} }, errdefs.NotFound, "lost"},
+		{"no interpreter", func(s *sandbox.Spec) { s.Argv = []string{"/workspace/lost"} }, errdefs.Invalid, "/no/such/interpreter"},
 		{"not a program", func(s *sandbox.Spec) { s.Argv = []string{"/workspace/odd"} }, errdefs.Invalid, "odd"},
 		{"cwd is gone", func(s *sandbox.Spec) { s.Cwd = "/workspace/gone" }, errdefs.NotFound, "/workspace/gone"},
 		{"no argv", func(s *sandbox.Spec) { s.Argv = nil }, errdefs.Invalid, "path"},
