@@ -1,7 +1,6 @@
 package provider
 
 import (
-	"fmt"
 	"net/http"
 
 	"cortexfs.org/tests/internal/scripted"
@@ -12,45 +11,10 @@ var anthropicMessages = &dialect{
 	format: "anthropic.messages",
 	path:   "/v1/messages",
 	key:    func(h http.Header) string { return h.Get("X-Api-Key") },
-	said: func(text []string, calls []scripted.Call, reason string) []string {
-		events := []string{event("message_start", `{"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[],"stop_reason":null,"usage":{"input_tokens":10,"cache_read_input_tokens":4,"cache_creation_input_tokens":0,"output_tokens":1}}}`), event("ping", `{"type":"ping"}`)}
-		index := 0
-		block := func(start string, deltas ...string) {
-			events = append(events, event("content_block_start", fmt.Sprintf(`{"type":"content_block_start","index":%d,"content_block":%s}`, index, start)))
-			for _, d := range deltas {
-				events = append(events, event("content_block_delta", fmt.Sprintf(`{"type":"content_block_delta","index":%d,"delta":%s}`, index, d)))
-			}
-			events = append(events, event("content_block_stop", fmt.Sprintf(`{"type":"content_block_stop","index":%d}`, index)))
-			index++
-		}
-		if len(text) > 0 {
-			block(`{"type":"thinking","thinking":"","signature":""}`, `{"type":"signature_delta","signature":"Sig=="}`)
-			var deltas []string
-			for _, piece := range text {
-				deltas = append(deltas, `{"type":"text_delta","text":`+quoted(piece)+`}`)
-			}
-			block(`{"type":"text","text":""}`, deltas...)
-		}
-		for _, c := range calls {
-			half := len(c.Arguments) / 2
-			for half > 0 && c.Arguments[half]&0xC0 == 0x80 {
-				half--
-			}
-			block(fmt.Sprintf(`{"type":"tool_use","id":%s,"name":%s,"input":{}}`, quoted(c.ID), quoted(c.Name)),
-				`{"type":"input_json_delta","partial_json":""}`, `{"type":"input_json_delta","partial_json":`+quoted(c.Arguments[:half])+`}`, `{"type":"input_json_delta","partial_json":`+quoted(c.Arguments[half:])+`}`)
-		}
-		switch {
-		case reason != "":
-		case len(calls) > 0:
-			reason = "tool_use"
-		default:
-			reason = "end_turn"
-		}
-		return append(events, event("message_delta", `{"type":"message_delta","delta":{"stop_reason":`+quoted(reason)+`,"stop_sequence":null},"usage":{"output_tokens":5}}`), event("message_stop", `{"type":"message_stop"}`))
-	},
-	tail:  2,
-	text:  event("content_block_start", `{"type":"content_block_start","index":0,"content_block":{"type":"text","text":"x"}}`),
-	fails: event("error", `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded `+key+`"}}`),
+	said:   scripted.AnthropicMessages.Said,
+	tail:   2,
+	text:   scripted.Event("content_block_start", `{"type":"content_block_start","index":0,"content_block":{"type":"text","text":"x"}}`),
+	fails:  scripted.Event("error", `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded `+key+`"}}`),
 	refused: func(_ int, word, sentence string) string {
 		return `{"type":"error","error":{"type":` + quoted(word) + `,"message":` + quoted(sentence) + `},"request_id":"req_1"}`
 	},

@@ -1,7 +1,6 @@
 package provider
 
 import (
-	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -367,12 +366,4 @@ func TestFormatReset(t *testing.T) {
 			t.Error(got)
 		}
 	})
-}
-
-// event is one event as it is written.
-func event(kind, data string) string {
-	if kind == "" {
-		return fmt.Sprintf("data: %s\n\n", data)
-	}
-	return fmt.Sprintf("event: %s\ndata: %s\n\n", kind, data)
 }
