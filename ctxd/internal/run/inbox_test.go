@@ -270,7 +270,7 @@ func TestInputsThatCanNotBeKept(t *testing.T) {
 // told that an input is accepted finds it in the conversation, once; the others
 // are told why not.
 func TestSayWhileClosing(t *testing.T) {
-	for round := range 20 {
+	for round := range 6 {
 		c := converse(t, scripted{})
 		c.send("m1")
 		const speakers, words = 4, 20
