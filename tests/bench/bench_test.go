@@ -46,6 +46,7 @@ func BenchmarkSuite(b *testing.B) {
 	s.replays()
 	s.memory()
 	s.files()
+	s.models()
 	fmt.Printf("\n%s %s/%s, %d CPUs, ctx %s\n\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), libctx.Version)
 	s.print(os.Stdout)
 	fmt.Println()

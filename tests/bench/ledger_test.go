@@ -17,7 +17,11 @@ import (
 )
 
 func (s *suite) place() session.Place {
-	return session.Place{Layout: s.w.Layout, Agent: agent, Owner: asuser.Self()}
+	owner := asuser.Self()
+	if s.w.UID != int(owner.UID) {
+		owner = asuser.Identity{UID: uint32(s.w.UID), GID: uint32(s.w.UID)}
+	}
+	return session.Place{Layout: s.w.Layout, Agent: agent, Owner: owner}
 }
 
 func (s *suite) dir(name libctx.Session) string { return s.w.Session(string(agent), string(name)) }
