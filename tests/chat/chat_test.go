@@ -25,7 +25,7 @@ const (
 )
 
 // modelled makes a world with the agent m on one of the built-in models.
-func modelled(t *testing.T, model string, tools ...string) *world.World {
+func modelled(t testing.TB, model string, tools ...string) *world.World {
 	t.Helper()
 	w := world.New(t)
 	args := []string{"agent", "new", "m", "--model", model}
@@ -37,7 +37,7 @@ func modelled(t *testing.T, model string, tools ...string) *world.World {
 }
 
 // scripted is modelled with debug/script and the lines of its script.
-func scripted(t *testing.T, lines []string, tools ...string) *world.World {
+func scripted(t testing.TB, lines []string, tools ...string) *world.World {
 	t.Helper()
 	w := modelled(t, "debug/script", tools...)
 	script := w.Dir + "/script.jsonl"
@@ -57,14 +57,14 @@ func start(w *world.World, columns, rows int, env ...string) *screen.Screen {
 }
 
 // leave ends an idle chat.
-func leave(t *testing.T, s *screen.Screen) {
+func leave(t testing.TB, s *screen.Screen) {
 	t.Helper()
 	s.Type(ctrlD)
 	over(t, s, 0)
 }
 
 // over waits for the end of a chat, which leaves the terminal as it was.
-func over(t *testing.T, s *screen.Screen, code int) {
+func over(t testing.TB, s *screen.Screen, code int) {
 	t.Helper()
 	if got := s.Exit(); got != code {
 		t.Errorf("exit %d, want %d; the screen is\n%s", got, code, s.Text())
@@ -100,6 +100,7 @@ var varying = []struct {
 	to string
 }{
 	{regexp.MustCompile(`\d+(\.\d+)? (ms|s)\b`), "N ms"},
+	{regexp.MustCompile(`\b\d+ B\b`), "N B"},
 	{regexp.MustCompile(`sha256 [0-9a-f]{64}`), "sha256 …"},
 	{regexp.MustCompile(`\b01[0-9A-HJKMNP-TV-Z]{24}\b`), "RUN"},
 }

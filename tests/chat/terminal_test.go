@@ -35,7 +35,7 @@ func TestStreamWhileTyping(t *testing.T) {
 	s.See("the end")
 	s.Await("the line, whole, below the answer", func(text string) bool {
 		_, line, found := strings.Cut(text, "the end")
-		return found && strings.Contains(strings.ReplaceAll(line, "\n", ""), prompt+" some words that 日本語 are longer than the line is wide, so it wraps twice")
+		return found && strings.HasSuffix(strings.ReplaceAll(line, "\n", ""), prompt+" some words that 日本語 are longer than the line is wide, so it wraps twice")
 	})
 	if n := strings.Count(s.Text(), "a line of the answer"); n != 500 {
 		t.Errorf("%d lines of the answer are to be seen", n)

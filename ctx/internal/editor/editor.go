@@ -275,9 +275,10 @@ func (e *Editor) work() {
 	}
 }
 
-// above prints output in the place of the line, and the prompt below it. The
-// library draws the line again.
+// above prints output in the place of the line, and the line below it, as one
+// picture where the terminal knows of such.
 func (e *Editor) above(output []byte) {
+	fmt.Fprint(os.Stdout, "\x1b[?2026h")
 	e.shell.Display.CursorToLineStart()
 	end := ""
 	if len(output) > 0 && output[len(output)-1] != '\n' {
@@ -285,6 +286,8 @@ func (e *Editor) above(output []byte) {
 	}
 	fmt.Fprintf(os.Stdout, "\r\x1b[J%s%s", output, end)
 	e.shell.Display.PrintPrimaryPrompt()
+	e.shell.Display.Refresh()
+	fmt.Fprint(os.Stdout, "\x1b[?2026l")
 }
 
 // accept ends the line with an error.

@@ -44,18 +44,28 @@ func (k *keystream) take(dst, chunk []byte, paste func(string) string) []byte {
 			in = rest
 			continue
 		}
-		i := bytes.Index(in, []byte("\x1b["))
+		i := bytes.IndexByte(in, 0x1b)
 		if i < 0 {
 			return append(dst, in...)
 		}
 		dst = append(dst, in[:i]...)
 		in = in[i:]
+		if len(in) > 1 && in[1] == 0x1b { // or what is left out would join what stands around it
+			in = in[1:]
+			continue
+		}
+		if len(in) > 1 && in[1] != '[' {
+			dst = append(dst, in[:2]...)
+			in = in[2:]
+			continue
+		}
 		n := sequence(in)
 		if n == 0 { // not whole yet
 			k.held = bytes.Clone(in)
 			return dst
 		}
 		switch one := string(in[:n]); {
+		case one[n-1] < 0x40 || one[n-1] == '[' && n == 2: // it has no end
 		case one == pasteBegin:
 			k.pasting = true
 		case one[n-1] == 'R' && strings.ContainsRune(one, ';'): // where the cursor is; F3 with a modifier looks the same
@@ -64,6 +74,17 @@ func (k *keystream) take(dst, chunk []byte, paste func(string) string) []byte {
 		}
 		in = in[n:]
 	}
+	return dst
+}
+
+// waiting reports whether the beginning of a sequence is held back.
+func (k *keystream) waiting() bool { return len(k.held) > 0 && !k.pasting }
+
+// release appends to dst what is held: nothing came to make more of it than what
+// a person typed, as Escape.
+func (k *keystream) release(dst []byte) []byte {
+	dst = append(dst, k.held...)
+	k.held = nil
 	return dst
 }
 

@@ -36,6 +36,9 @@ const (
 	ending
 )
 
+// escapeWait is how long Escape may be the beginning of more, in milliseconds.
+const escapeWait = 50
+
 // maxAhead is how much typed text may wait for the library, in bytes.
 const maxAhead = 1 << 20
 
@@ -170,8 +173,17 @@ func (t *tty) run() {
 		if len(ahead) > maxAhead {
 			fds[1].Fd = -1
 		}
-		if _, err := unix.Poll(fds, -1); err != nil && err != unix.EINTR {
+		patience := -1
+		if typed.waiting() {
+			patience = escapeWait
+		}
+		n, err := unix.Poll(fds, patience)
+		if err != nil && err != unix.EINTR {
 			return
+		}
+		if n == 0 {
+			ahead = typed.release(ahead)
+			continue
 		}
 		if fds[0].Revents != 0 {
 			_, _ = unix.Read(t.control[0], buf)

@@ -190,6 +190,19 @@ func (s *Screen) Wrote(bytes string) {
 	s.await(fmt.Sprintf("%q", bytes), func() bool { return strings.Contains(s.raw.String(), bytes) })
 }
 
+// half reports whether the program is in the middle of a picture that it wants to
+// be seen as a whole.
+func (s *Screen) half() bool {
+	all := s.raw.String()
+	return strings.LastIndex(all, "\x1b[?2026h") > strings.LastIndex(all, "\x1b[?2026l")
+}
+
+// WroteAfter is Wrote for what comes behind the first n bytes.
+func (s *Screen) WroteAfter(n int, bytes string) {
+	s.t.Helper()
+	s.await(fmt.Sprintf("%q", bytes), func() bool { return strings.Contains(s.raw.String()[n:], bytes) })
+}
+
 func (s *Screen) await(what string, ready func() bool) {
 	s.t.Helper()
 	late := false
@@ -202,7 +215,7 @@ func (s *Screen) await(what string, ready func() bool) {
 	defer timer.Stop()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for !ready() {
+	for s.half() || !ready() {
 		if late || s.over {
 			s.t.Fatalf("%s: did not come; the screen is\n%s", what, s.text())
 		}
