@@ -66,4 +66,4 @@ install: build ## copy programs and manual pages to DESTDIR/PREFIX
 	install -m 644 docs/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1
 
 clean: ## remove what was built
-	rm -rf bin
+	rm -rf bin /tmp/ctx-programs-$$(id -u)-*

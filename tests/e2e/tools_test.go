@@ -159,7 +159,7 @@ func TestStubbornTools(t *testing.T) {
 		`error: \x{2400}+.*bytes left out.*\[timed out after 300ms.*(first 16 MiB, as text, of an output of|full output,) \d+ bytes.*: /home/agent/cache/spill/s/.*`,
 		`ok: 100%\n\[exit 0, .*carriage returns.*`,
 	)
-	w.AwaitGone("after the calls", w.Inside)
+	w.AwaitGone("after the calls", w.Working)
 }
 
 // TestKilledTool: a command that kills the tool it runs in is told as one, with
@@ -178,7 +178,7 @@ func TestKilledTool(t *testing.T) {
 		`error: before\n\[cancelled and killed \(.*terminated.*\), exit .*`,
 		`ok: after\n\[exit 0, .*`,
 	)
-	w.AwaitGone("after the calls", w.Inside)
+	w.AwaitGone("after the calls", w.Working)
 }
 
 // TestExamplesOfHelp: what the help of a built-in tool shows works as it is typed.

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -23,65 +22,6 @@ import (
 // Patience is how long a test waits for something that must happen. It is no
 // measure of speed: only a failing test ever waits that long.
 const Patience = 60 * time.Second
-
-// build makes the programs once for a test binary.
-var build = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "ctx-bin-")
-	if err != nil {
-		return "", err
-	}
-	if err := os.Chmod(dir, 0o755); err != nil {
-		return "", err
-	}
-	root, err := moduleRoot()
-	if err != nil {
-		return "", err
-	}
-	for module, packages := range map[string][]string{
-		"ctx": {"."}, "ctxd": {".", "./cmd/ctxmodel"}, "tsh": {".", "./cmd/ctxtool"},
-		"tests": {"./cmd/puppet"}, "libctx": {"./sdk/example/linecount"},
-	} {
-		args := append([]string{"build", "-trimpath", "-o", dir + "/"}, packages...)
-		cmd := exec.Command("go", args...)
-		cmd.Dir = filepath.Join(root, module)
-		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return "", errors.New(module + ": " + string(out))
-		}
-	}
-	return dir, nil
-})
-
-// moduleRoot is the folder that holds go.work.
-func moduleRoot() (string, error) {
-	dir, err := os.Getwd()
-	for err == nil && dir != "/" {
-		if _, err := os.Stat(filepath.Join(dir, "go.work")); err == nil {
-			return dir, nil
-		}
-		dir = filepath.Dir(dir)
-	}
-	return "", errors.New("no go.work above " + dir)
-}
-
-// Bin is the folder of the built programs; Clean removes it after all tests.
-func Bin(t testing.TB) string {
-	t.Helper()
-	dir, err := build()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return dir
-}
-
-// Main runs a package's tests and cleans up what they share.
-func Main(m *testing.M) {
-	code := m.Run()
-	if dir, err := build(); err == nil {
-		os.RemoveAll(dir)
-	}
-	os.Exit(code)
-}
 
 // World is one tree with everything around it.
 type World struct {
