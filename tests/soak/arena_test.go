@@ -110,8 +110,9 @@ func (a *arena) loop(c *client) {
 			a.again(c, last)
 		case dice < 18:
 			a.torn(c, agent, session)
-		case dice < 30 && a.lab != nil:
-			a.interject(c, agent, session)
+		case dice < 21 && a.lab != nil:
+			c.next++
+			c.tell(agent, session, sayings[c.random.IntN(len(sayings))], fmt.Sprintf("%s-%d", c.name, c.next), a.until)
 		default:
 			m := a.message(c, agent, session)
 			if c.deliver(m, a.until, a.manners(c, m)) {
@@ -135,6 +136,8 @@ func (a *arena) manners(c *client, m *message) func() manner {
 			return manner{name: "cancel", stop: stop}
 		}
 		switch dice := c.random.IntN(100); {
+		case dice >= 60 && a.lab != nil && m.op == "send" && was:
+			return manner{name: "tells", tell: sayings[c.random.IntN(len(sayings))]}
 		case dice < 10:
 			return manner{name: "half closed", half: true}
 		case dice < 18:

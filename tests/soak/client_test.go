@@ -44,6 +44,7 @@ type manner struct {
 	pause time.Duration // before each frame it reads
 	leave int           // hangs up after so many frames; 0: never
 	stop  int           // asks for a cancel after so many frames; 0: never
+	tell  string        // says something into the run once it goes on, by this operation; "": nothing
 }
 
 // end is how an exchange came out.
@@ -173,6 +174,8 @@ func (c *client) exchange(m *message, how manner) (end, error) {
 		k.CloseWrite()
 	}
 	over := make(chan struct{})
+	var told sync.WaitGroup
+	defer told.Wait()
 	defer close(over)
 	out, n, next, run := end{}, 0, 1, ""
 	for {
@@ -215,6 +218,9 @@ func (c *client) exchange(m *message, how manner) (end, error) {
 		}
 		if n == how.leave {
 			return out, io.EOF
+		}
+		if n == 2 && how.tell != "" {
+			told.Go(func() { c.tell(m.agent, m.session, how.tell, m.id+"-"+how.tell, over) })
 		}
 		if n == how.stop {
 			go c.insist(m, over) // from elsewhere: this connection is busy

@@ -191,17 +191,12 @@ func (a *arena) saying(word string) string {
 	return "say " + word
 }
 
-// interject says something into whatever run a session has, until it is told
-// what became of that.
-func (a *arena) interject(c *client, agent, session string) {
-	c.next++
-	id, op := fmt.Sprintf("%s-%d", c.name, c.next), "steer"
-	switch dice := c.random.IntN(10); {
-	case dice < 3:
-		op = "follow_up"
-	case dice < 4:
-		op = "finish"
-	}
+// sayings are the operations that say something into a run.
+var sayings = []string{"steer", "steer", "steer", "follow_up", "follow_up", "finish"}
+
+// tell says something into whatever run a session has, again and again until it
+// is told what became of that, or until is over.
+func (c *client) tell(agent, session, op, id string, until <-chan struct{}) {
 	input := op + " " + id
 	line := world.JSON(map[string]any{"op": op, "id": id, "session": session, "input": input})
 	c.notes.add(checker.Note{Agent: agent, Session: session, Client: id, Input: input})
@@ -221,10 +216,9 @@ func (a *arena) interject(c *client, agent, session string) {
 			}
 		}
 		select {
-		case <-a.until:
+		case <-until:
 			return
-		default:
-			wait(5 * time.Millisecond)
+		case <-time.After(5 * time.Millisecond):
 		}
 	}
 }
