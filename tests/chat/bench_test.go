@@ -18,9 +18,9 @@ func BenchmarkProgress(b *testing.B) {
 	s.Await("the echo", func(text string) bool { return strings.HasSuffix(text, "warm\n\n"+prompt) })
 	for i := 0; b.Loop(); i++ {
 		text := fmt.Sprintf("message %d", i)
+		b.StopTimer()
 		s.Type(text)
 		s.Last(prompt + " " + text)
-		b.StopTimer()
 		before := len(s.Raw())
 		b.StartTimer()
 		s.Type(enter)

@@ -259,10 +259,27 @@ func (c *chat) do(a Action) []Action {
 func (c *chat) send(text string) {
 	c.script.begin()
 	c.since, c.failed = time.Now(), nil
-	c.run = begin(c.ctx, c.Caller, c.agent, &wire.Send{
+	c.run = &follow{from: c.Caller, agent: c.agent, out: c.heard, request: &wire.Send{
 		ID: libctx.ClientID(libctx.NewRun()), Session: c.session, Workspace: c.options.Workspace, Input: text,
-	}, c.heard)
+	}}
+	c.run.ctx, c.run.stop = context.WithCancel(c.ctx)
+	c.beside(c.run.run)
 	c.progress()
+}
+
+// beside runs something beside the chat. If it fails as only a defect can, the
+// terminal is given back before the program ends.
+func (c *chat) beside(do func()) {
+	go func() {
+		whole := false
+		defer func() {
+			if !whole && c.editor != nil {
+				c.editor.Restore()
+			}
+		}()
+		do()
+		whole = true
+	}()
 }
 
 // hear takes what comes of the run.

@@ -21,7 +21,7 @@ type heard struct {
 }
 
 // follow is one message and the run it begins. It ends by itself with the run,
-// and when it is stopped.
+// and when it is stopped, which whoever made it does.
 type follow struct {
 	from    *caller.Caller
 	agent   libctx.Agent
@@ -30,21 +30,15 @@ type follow struct {
 	ctx     context.Context
 	stop    context.CancelFunc
 
-	run  libctx.Run   // "" until known
+	id   libctx.Run   // "" until known
 	seen libctx.Event // the last durable frame
 	sent bool
 }
 
-// begin sends the request and starts to deliver to out. Whoever calls it stops
-// it.
-func begin(ctx context.Context, from *caller.Caller, a libctx.Agent, r *wire.Send, out chan<- heard) *follow {
-	f := &follow{from: from, agent: a, request: r, out: out}
-	f.ctx, f.stop = context.WithCancel(ctx)
-	go func() {
-		err := f.read(r)
-		f.tell(heard{of: f, over: true, err: err, sent: f.sent})
-	}()
-	return f
+// run sends the request and delivers to out until the run is over.
+func (f *follow) run() {
+	err := f.read(f.request)
+	f.tell(heard{of: f, over: true, err: err, sent: f.sent})
 }
 
 func (f *follow) tell(h heard) {
@@ -92,8 +86,8 @@ func (f *follow) connection(r wire.Request) (*wire.Lagged, error) {
 		case *wire.End:
 			return nil, errdefs.New(errdefs.Interrupted, "the session says no run is active, but not how this one ended")
 		case *wire.Start:
-			if f.run == "" && x.ClientID == f.request.ID {
-				f.run = x.Run
+			if f.id == "" && x.ClientID == f.request.ID {
+				f.id = x.Run
 			}
 		case *wire.Queued:
 			if x.ClientID == f.request.ID {
@@ -106,7 +100,7 @@ func (f *follow) connection(r wire.Request) (*wire.Lagged, error) {
 			}
 		}
 		h := frame.Header()
-		if f.run == "" || h.Run != f.run || h.ID != "" && !f.fresh(h.ID) {
+		if f.id == "" || h.Run != f.id || h.ID != "" && !f.fresh(h.ID) {
 			continue
 		}
 		f.tell(heard{of: f, frame: frame})

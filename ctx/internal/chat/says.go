@@ -2,6 +2,7 @@ package chat
 
 import (
 	"context"
+	"strconv"
 	"strings"
 
 	"cortexfs.org/ctx/internal/agents"
@@ -10,7 +11,6 @@ import (
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/libctx/wire"
-	"strconv"
 )
 
 // finishText is what /finish says without words.
@@ -26,13 +26,7 @@ func (c *chat) say() {
 	c.says = c.says[1:]
 	c.saying++
 	r := spoken(s, c.session)
-	go func() {
-		err := c.once(r)
-		select {
-		case c.said <- said{s, err}:
-		case <-c.ctx.Done():
-		}
-	}()
+	c.tellOnce(r, s)
 }
 
 func spoken(s saying, session libctx.Session) wire.Request {
@@ -44,6 +38,17 @@ func spoken(s saying, session libctx.Session) wire.Request {
 		return &wire.Finish{ID: id, Session: session, Input: s.text}
 	}
 	return &wire.FollowUp{ID: id, Session: session, Input: s.text}
+}
+
+// tellOnce makes a request beside the chat, which hears the outcome.
+func (c *chat) tellOnce(r wire.Request, s saying) {
+	c.beside(func() {
+		err := c.once(r)
+		select {
+		case c.said <- said{s, err}:
+		case <-c.ctx.Done():
+		}
+	})
 }
 
 // once makes a request on a connection of its own. It brings up nothing: without
@@ -86,13 +91,7 @@ func (c *chat) answer(s said) []Action {
 func (c *chat) cancel() {
 	r := &wire.Cancel{ID: string(c.run.request.ID), Session: c.session}
 	c.saying++
-	go func() {
-		err := c.once(r)
-		select {
-		case c.said <- said{err: err}:
-		case <-c.ctx.Done():
-		}
-	}()
+	c.tellOnce(r, saying{})
 	c.script.doing = "cancelling"
 	c.progress()
 }
@@ -177,6 +176,9 @@ func (c *chat) current() error {
 func (c *chat) models(name string) error {
 	if name == "" {
 		return agents.Get(c.Caller, c.agent, "model")
+	}
+	if name == "-" { // which would read what the person types
+		return errdefs.New(errdefs.Invalid, "/model -: is not a model")
 	}
 	if err := agents.Set(c.Caller, c.agent, "model", []string{name}); err != nil {
 		return err

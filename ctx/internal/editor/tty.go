@@ -158,6 +158,7 @@ func (t *tty) run() {
 		t.changed.Broadcast()
 	}()
 	defer unix.Close(t.pipe)
+	defer t.restore()
 	var typed keystream
 	var ahead []byte // for the pipe
 	buf := make([]byte, 32<<10)
