@@ -513,10 +513,10 @@ func TestInitAndNew(t *testing.T) {
 	w.env.CTXRoot = filepath.Join(t.TempDir(), "my tree")
 	w.layout = paths.New(w.env, w.env.CTXRoot)
 	got := w.run("init")
-	if got.code != 0 || !strings.Contains(got.out, "made\t"+w.layout.Tools()+"/\n") || got.err != "try: ctx agent new hello --exec FILE\n" {
+	if got.code != 0 || !strings.Contains(got.out, "made\t"+w.layout.Tools()+"/\n") || got.err != "try: ctx agent new hello --model debug/tools --tool fs.list\n" {
 		t.Errorf("init: %+v", got)
 	}
-	w.want(w.run("init"), 0, "", "tree "+w.layout.Root+": nothing to do\ntry: ctx agent new hello --exec FILE\n")
+	w.want(w.run("init"), 0, "", "tree "+w.layout.Root+": nothing to do\ntry: ctx agent new hello --model debug/tools --tool fs.list\n")
 	other := filepath.Join(t.TempDir(), "other")
 	if got := w.run("--root", other, "init", "--quiet", "--json"); got.code != 0 || !strings.HasPrefix(got.out, `{"made":"`+other+"/agent/\"}\n") || got.err != "" {
 		t.Errorf("init --json: %+v", got)

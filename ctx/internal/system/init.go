@@ -56,7 +56,7 @@ func Init(from *caller.Caller, system bool) error {
 	if len(made) == 0 {
 		from.Note("tree " + from.Layout.Root + ": nothing to do")
 	}
-	from.Note("try: " + next(from, "agent new hello --exec FILE"))
+	from.Note("try: " + next(from, "agent new hello --model debug/tools --tool fs.list"))
 	return nil
 }
 
