@@ -183,14 +183,6 @@ func (a *arena) marking(id string) string {
 	return "call mark " + world.JSON(map[string]any{"args": []string{id + ".0"}}) + "\n--\nsay " + id
 }
 
-// saying is a message that is answered at once.
-func (a *arena) saying(word string) string {
-	if a.lab != nil {
-		return "job last\nsay " + word
-	}
-	return "say " + word
-}
-
 // sayings are the operations that say something into a run.
 var sayings = []string{"steer", "steer", "steer", "follow_up", "follow_up", "finish"}
 
