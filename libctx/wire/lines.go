@@ -8,6 +8,7 @@ import (
 
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/errdefs"
+	"cortexfs.org/libctx/inert"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -73,23 +74,26 @@ func plain(err error) error {
 	var syntactic *jsontext.SyntacticError
 	if errors.As(err, &syntactic) {
 		if syntactic.Err != nil {
-			return errors.New("invalid JSON: " + syntactic.Err.Error())
+			return say("invalid JSON: " + syntactic.Err.Error())
 		}
-		return errors.New("invalid JSON")
+		return say("invalid JSON")
 	}
 	var semantic *json.SemanticError
 	if errors.As(err, &semantic) {
 		where := string(semantic.JSONPointer)
 		switch {
 		case errors.Is(err, json.ErrUnknownName):
-			return errors.New("unknown member " + where)
+			return say("unknown member " + where)
 		case semantic.Err != nil:
-			return errors.New("member " + where + ": " + semantic.Err.Error())
+			return say("member " + where + ": " + semantic.Err.Error())
 		}
-		return errors.New("member " + where + " has the wrong type")
+		return say("member " + where + " has the wrong type")
 	}
 	return err
 }
+
+// say is an error of one line: the names of members are the sender's.
+func say(text string) error { return errors.New(inert.Line(text)) }
 
 // Marshal encodes v as one line with its LF. Text that is not valid UTF-8 is
 // refused: clean it first (Clean).
