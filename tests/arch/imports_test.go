@@ -86,6 +86,7 @@ var homes = map[string]map[string]string{
 	},
 	"os/exec": {
 		"ctx/internal/editor":      "opens the editor that a person names",
+		"ctx/internal/output":      "starts the pager that a person names",
 		"ctx/internal/spawn":       "starts the activator, tries bwrap",
 		"ctxd/internal/sandboxrun": "asks bwrap what it can do",
 		"ctxterm/internal/ptyproc": "starts the program of a terminal",

@@ -57,6 +57,9 @@ func interrupts() (<-chan os.Signal, func()) {
 func exit(out *output.Printer, what string, err error) int {
 	if failed := out.Failed(); failed != nil {
 		if output.Closed(failed) {
+			if out.Paged() {
+				return 0
+			}
 			return exitClosed
 		}
 		err = failed
@@ -119,6 +122,9 @@ func commands(parent *command, from *caller.Caller) []*ucli.Command {
 			Action: func(in *ucli.Context) error {
 				if err := prepare(from, in); err != nil {
 					return err
+				}
+				if c.paged {
+					defer from.Page(output.Pager(from.Config.Pager))()
 				}
 				return c.run(in.Context, from, &input{Context: in, args: in.Args().Slice()})
 			},

@@ -157,6 +157,8 @@ func (w *world) serve(handlers ...func(p *peer)) {
 const (
 	start = `{"type":"start","id":"RUN.1","run":"RUN","session":"default","agent":"coder","client_id":"ID"}`
 	done  = `{"type":"done","id":"RUN.9","run":"RUN","status":"ok"}`
+
+	neverBegun = `{"type":"done","run":"RUN","client_id":"ID","status":"cancelled"}`
 )
 
 // answering serves one send with these frames.
@@ -195,8 +197,8 @@ func TestSendShowsTheRun(t *testing.T) {
 
 func TestSendQuietKeepsRefusals(t *testing.T) {
 	w := newWorld(t)
-	w.serve(answering(start,
-		`{"type":"queued","client_id":"ID","position":1}`,
+	w.serve(answering(
+		`{"type":"queued","run":"RUN","client_id":"ID","position":1}`, start,
 		`{"type":"tool_call","id":"RUN.3","run":"RUN","call":"c1","name":"fs.read","arguments":{"path":"README.md"}}`,
 		`{"type":"tool_result","id":"RUN.5","run":"RUN","call":"c1","name":"fs.read","status":"ok","content":"x","duration_ms":4}`,
 		done))
@@ -353,17 +355,18 @@ func TestInterrupts(t *testing.T) {
 	})
 	w.want(w.run("agent", "send", "coder", "x"), 130, "", "ctx: agent send: interrupted\n")
 
-	// A queued run is cancelled by its client id.
+	// A queued run never starts; its done ends the command all the same.
 	w.serve(func(p *peer) {
 		_, r := p.read()
 		id := r.(*wire.Send).ID
-		p.say(id, `{"type":"queued","client_id":"ID","position":2}`)
+		p.say(id, `{"type":"queued","run":"RUN","client_id":"ID","position":2}`)
 		w.stop <- os.Interrupt
 		line, r := p.read()
-		if c, ok := r.(*wire.Cancel); !ok || c.ID != string(id) {
+		if c, ok := r.(*wire.Cancel); !ok || c.ID != run1 && c.ID != string(id) {
 			t.Errorf("after Ctrl+C while queued: %s", line)
 		}
-		p.say(id, start, `{"type":"done","id":"RUN.2","run":"RUN","status":"cancelled"}`)
+		p.say(id, neverBegun, `{"type":"accepted","run":"RUN","op":"cancel"}`)
+		p.read() // until the client goes
 	})
 	w.want(w.run("agent", "send", "coder", "x"), 130, "", "queued: 2 before this one\nctx: agent send: the run was cancelled\n")
 
@@ -378,6 +381,35 @@ func TestInterrupts(t *testing.T) {
 	})
 	if got := w.run("agent", "resume", "coder"); got.code != 130 || got.err != "ctx: agent resume: interrupted\n" {
 		t.Errorf("resume: %+v", got)
+	}
+}
+
+// TestNeverBegun: whatever a client can know its run by, the end of one that never
+// began is the end of the command; that of somebody else's is not.
+func TestNeverBegun(t *testing.T) {
+	w := newWorld(t)
+	queued := `{"type":"queued","run":"RUN","client_id":"ID","position":1}`
+	failed := []string{`{"type":"error","run":"RUN","client_id":"ID","code":"ENOSPC","message":"full"}`, `{"type":"done","run":"RUN","client_id":"ID","status":"error"}`}
+	for _, c := range []struct {
+		frames []string
+		code   int
+		err    string
+	}{
+		{[]string{queued, neverBegun}, 130, "queued: 1 before this one\nctx: agent %s: the run was cancelled\n"},
+		{[]string{queued, strings.Replace(neverBegun, `"client_id":"ID",`, "", 1)}, 130, "queued: 1 before this one\nctx: agent %s: the run was cancelled\n"},
+		{[]string{neverBegun}, 130, "ctx: agent %s: the run was cancelled\n"},
+		{append([]string{queued}, failed...), 1, "queued: 1 before this one\nctx: agent %s: full\n"},
+		{failed, 1, "ctx: agent %s: full\n"},
+		{[]string{strings.NewReplacer("RUN", "01JDZ0000000000000000000BB", `"ID"`, `"other"`).Replace(neverBegun), start, done}, 0, ""},
+	} {
+		w.serve(answering(c.frames...), answering(c.frames...))
+		for _, command := range []string{"send", "tsh"} {
+			err := c.err
+			if err != "" {
+				err = fmt.Sprintf(err, command)
+			}
+			w.want(w.run("agent", command, "coder", "x"), c.code, "", err)
+		}
 	}
 }
 

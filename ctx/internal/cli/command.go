@@ -23,6 +23,7 @@ type command struct {
 	fixed int  // words it must have; with input, those before the input
 	most  int  // words it may have; fixed if less
 	input bool // what follows the fixed words is input, verbatim
+	paged bool // what it prints may be longer than a screen
 
 	flags []ucli.Flag
 	sub   []*command

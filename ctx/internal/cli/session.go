@@ -11,7 +11,7 @@ import (
 
 func sessionsCommand() *command {
 	return &command{
-		name: "sessions", args: "AGENT", fixed: 1, short: "list the sessions of an agent, newest first",
+		name: "sessions", args: "AGENT", fixed: 1, paged: true, short: "list the sessions of an agent, newest first",
 		long:     "What is not known of tokens and cost is called unknown; \"at least\" stands\nbefore a sum of which a part is not known.",
 		examples: []string{"ctx agent sessions counter"},
 		run: onAgent(func(_ context.Context, from *caller.Caller, a libctx.Agent, _ *input) error {
@@ -22,7 +22,7 @@ func sessionsCommand() *command {
 
 func historyCommand() *command {
 	return &command{
-		name: "history", args: "AGENT", fixed: 1, short: "print the conversation of a session",
+		name: "history", args: "AGENT", fixed: 1, paged: true, short: "print the conversation of a session",
 		long: "Reads the session's files; no process is started. Long results are cut, and\n" +
 			"what a model thought is left out, unless flags say otherwise. Damage is reported\n" +
 			"with its line, what follows it is still shown, and the command fails at the end.",
@@ -43,7 +43,7 @@ func historyCommand() *command {
 
 func outputCommand() *command {
 	return &command{
-		name: "output", args: "AGENT", fixed: 1, short: "print the latest text an agent said",
+		name: "output", args: "AGENT", fixed: 1, paged: true, short: "print the latest text an agent said",
 		examples: []string{"ctx agent output counter", "ctx agent output --session review counter > review.txt"},
 		flags:    []ucli.Flag{sessionFlag()},
 		run: onAgent(func(_ context.Context, from *caller.Caller, a libctx.Agent, in *input) error {
@@ -54,7 +54,7 @@ func outputCommand() *command {
 
 func usageCommand() *command {
 	return &command{
-		name: "usage", args: "AGENT", fixed: 1, short: "print what the runs of a session used, and what that cost",
+		name: "usage", args: "AGENT", fixed: 1, paged: true, short: "print what the runs of a session used, and what that cost",
 		long: "One line a run, and one for the session. The four kinds of tokens are disjoint.\n" +
 			"What is not known is called unknown; \"at least\" stands before a sum of which a\n" +
 			"part is not known, as after a request that failed half way.",

@@ -26,7 +26,32 @@ type Config struct {
 	Dumb                  bool // the terminal, if there is one, can not move its cursor
 
 	Editor string // the command line of the caller's editor
+	Pager  Pager
 	State  string // where programs keep what is worth keeping between runs; "" if unknown
+}
+
+// Pager is the program by which the caller reads long output.
+type Pager struct {
+	Command string   // a command line; "" for none
+	Env     []string // what it needs in its environment beside what is there
+	Chosen  bool     // by the caller
+}
+
+// pager is git's: PAGER, and without it less, told to end by itself where all
+// fits on the screen, to pass colours on, and to leave the screen as it is.
+func (c Config) pager() Pager {
+	var p Pager
+	p.Command, p.Chosen = os.LookupEnv("PAGER")
+	if !p.Chosen {
+		p.Command = "less"
+	}
+	if p.Command = strings.TrimSpace(p.Command); p.Command == "cat" || c.Dumb {
+		p.Command = ""
+	}
+	if _, set := os.LookupEnv("LESS"); !set {
+		p.Env = append(p.Env, "LESS=FRX")
+	}
+	return p
 }
 
 // History is the file in which the lines are kept that were written to an
@@ -66,6 +91,7 @@ func Load() Config {
 			break
 		}
 	}
+	c.Pager = c.pager()
 	c.State = absolute(os.Getenv("XDG_STATE_HOME"))
 	if home := absolute(os.Getenv("HOME")); c.State == "" && home != "" {
 		c.State = filepath.Join(home, ".local/state")

@@ -28,6 +28,8 @@ type Printer struct {
 	Color          bool
 
 	failed error
+	pager  *paging // nil: none
+	paged  bool
 }
 
 // Failed is the first error of writing data, nil if there was none. It is kind
@@ -41,6 +43,9 @@ func Closed(err error) bool { return errors.Is(err, syscall.EPIPE) }
 func (p *Printer) Write(b []byte) (int, error) {
 	if p.failed != nil {
 		return 0, p.failed
+	}
+	if p.pager != nil && p.pager.in == nil {
+		p.startPage()
 	}
 	n, err := p.Out.Write(b)
 	if err != nil {

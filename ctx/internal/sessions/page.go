@@ -113,13 +113,13 @@ func (p *page) entry(e *session.Entry) {
 				p.aside("reasoning", c.Text)
 			}
 		case "tool_call":
-			p.say("call", called(c))
+			p.done("call", called(c))
 		case "tool_result":
 			who := "result"
 			if c.Name != "" {
 				who += " " + inert.Line(string(c.Name))
 			}
-			p.say(who, p.result(c))
+			p.done(who, p.result(c))
 		}
 	}
 }
@@ -165,23 +165,30 @@ func (p *page) result(c *wire.Part) string {
 	return how + text
 }
 
-// say prints one piece with who said it: the first line behind the speaker, the
-// others below it.
-func (p *page) say(who, text string) { p.print(who+": ", text, "") }
+// say prints what somebody said, done what was done, and aside what is neither.
+func (p *page) say(who, text string)   { p.print(who, text, bold, false) }
+func (p *page) done(who, text string)  { p.print(who, text, cyan, false) }
+func (p *page) aside(who, text string) { p.print(who, text, dim, true) }
 
-// aside is say for what is no part of what was said.
-func (p *page) aside(who, text string) {
-	dim := ""
-	if p.Color {
-		dim = "\x1b[2m"
-	}
-	p.print(who+": ", text, dim)
-}
+const (
+	plain = "\x1b[0m"
+	bold  = "\x1b[1m"
+	dim   = "\x1b[2m"
+	cyan  = "\x1b[36m"
+)
 
-func (p *page) print(who, text, style string) {
-	text = who + strings.ReplaceAll(strings.TrimRight(inert.Text(text), "\n"), "\n", "\n  ")
-	if style != "" {
-		text = style + text + "\x1b[0m"
+// print prints one piece with whose it is: the first line behind the name, the
+// others below it. The name has a style, or all of it. Styles end with their line:
+// a pager may show any line first.
+func (p *page) print(who, text, style string, all bool) {
+	who += ":"
+	text = strings.ReplaceAll(strings.TrimRight(inert.Text(text), "\n"), "\n", "\n  ")
+	switch {
+	case !p.Color:
+	case all:
+		who, text = style+who, strings.ReplaceAll(text, "\n", plain+"\n"+style)+plain
+	default:
+		who = style + who + plain
 	}
-	_, _ = io.WriteString(p, text+"\n") // the printer keeps the error
+	_, _ = io.WriteString(p, who+" "+text+"\n") // the printer keeps the error
 }

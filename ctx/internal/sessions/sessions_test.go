@@ -313,7 +313,7 @@ func TestHistory(t *testing.T) {
 	w.Color = true
 	out, _, err = w.said(func() error { return History(&w.Caller, "coder", HistoryOptions{Reasoning: true}) })
 	w.ok(err)
-	if !strings.Contains(out, "\x1b[2mreasoning: First\n  I look.\x1b[0m\nassistant: ") || strings.Contains(out, "\x1b[2J") {
+	if !strings.Contains(out, "\x1b[2mreasoning: First\x1b[0m\n\x1b[2m  I look.\x1b[0m\n\x1b[1massistant:\x1b[0m Reading.\n\x1b[36mcall:\x1b[0m ") || strings.Contains(out, "\x1b[2J") {
 		t.Errorf("with colour: %q", out)
 	}
 
