@@ -145,6 +145,7 @@ const (
 // Runs of model agents (docs/reference/run.md).
 const (
 	MaxTurns     = 256 // requests to a model in one run
+	MaxDeafTurns = 2   // answers in a row that call, to requests without tools
 	MaxTurnCalls = 32  // tool calls of one answer that are carried out
 	MaxWave      = 4   // calls that run beside each other
 )

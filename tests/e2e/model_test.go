@@ -277,6 +277,31 @@ func TestTurnLimit(t *testing.T) {
 	}
 }
 
+// TestDeaf: a model that goes on calling after it was told that it may not is
+// asked twice, and no more.
+func TestDeaf(t *testing.T) {
+	call := `"calls":[{"name":"tsh","arguments":{"args":["tools"]}}]`
+	for text, ends := range map[string]string{`"text":"All I know.",`: "done:ok", "": "error done:error"} {
+		w := played(t, []string{`{"block":"for ever","repeat":true}`, `{"answer":{` + text + call + `}}`})
+		frames := w.Dial("m").Ask(world.JSON(map[string]any{
+			"op": "send", "id": "deaf", "session": "s", "workspace": w.Workspace, "input": "go", "tools": false,
+		}), "done")
+		if n := strings.Count(world.Kinds(frames), "tool_result"); n != 2 {
+			t.Errorf("%d turns", n)
+		}
+		ended := "done:" + world.Last(frames).Str("status")
+		if f := frames[len(frames)-2]; f.Str("type") == "error" {
+			ended = "error " + ended
+			if f.Str("code") != "E2BIG" || !strings.Contains(recorded(w), `"outcome":"max_turns"`) {
+				t.Errorf("%v", f)
+			}
+		}
+		if ended != ends {
+			t.Errorf("with %q: %s, not %s", text, ended, ends)
+		}
+	}
+}
+
 // TestLongAnswer: an answer of more than a frame holds is whole in the ledger.
 func TestLongAnswer(t *testing.T) {
 	long := strings.Repeat("All work and no play makes Jack a dull boy. ", 40_000)

@@ -40,6 +40,7 @@ type drive struct {
 	reach    int64         // bytes of the branch that the last request was made of
 	told     wire.Context  // the last one that was recorded
 	wrote    chan struct{} // closed when the snapshots are written; nil before they are begun
+	deaf     deaf
 }
 
 // Drive carries out a send to a model agent, which was read for it.
@@ -58,12 +59,18 @@ func (e *Engine) Drive(ctx context.Context, a *view.Agent, r *run.Run) error {
 		if err := r.Deliver(); err != nil {
 			return err
 		}
-		more, err := d.turn(ctx)
-		if err == nil && !more {
-			more, err = r.Close()
-		}
-		if err != nil || !more {
+		next, err := d.turn(ctx)
+		if err != nil {
 			return err
+		}
+		switch next {
+		case giveUp:
+			return run.TurnLimit("the model calls tools although it may not, and says nothing")
+		case end:
+			if more, err := r.Close(); err != nil || !more {
+				return err
+			}
+			d.deaf = deaf{} // it is told something new
 		}
 	}
 	return run.TurnLimit("the model was asked %d times and still wants to go on", libctx.MaxTurns)

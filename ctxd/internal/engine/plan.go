@@ -114,3 +114,39 @@ func speaks(parts []wire.Part) bool {
 
 // goesOn reports whether the model is to be asked again after the answer.
 func (p *plan) goesOn() bool { return len(p.calls)+len(p.refused) > 0 }
+
+// step is how a run goes on after an answer.
+type step int
+
+const (
+	end    step = iota // unless something was said to the run meanwhile
+	again              // the model is asked again
+	giveUp             // the model does not hear that it may not call
+)
+
+// deaf is what there was of answers in a row that call, although their requests
+// declared no tools. Asking on would cost a turn each and change nothing.
+type deaf struct {
+	turns int
+	spoke bool // one of them had text too
+}
+
+// after says how a run goes on after the answer to a request without tools, if
+// free, or with them.
+func (d *deaf) after(p *plan, free bool) step {
+	switch {
+	case !p.goesOn():
+		return end
+	case !free:
+		return again
+	}
+	d.turns++
+	d.spoke = d.spoke || speaks(p.content)
+	switch {
+	case d.turns < libctx.MaxDeafTurns:
+		return again
+	case d.spoke:
+		return end
+	}
+	return giveUp
+}

@@ -157,3 +157,30 @@ func TestEveryCallHasOneWay(t *testing.T) {
 		}
 	})
 }
+
+// TestDeaf: how often a model is asked that calls although it may not.
+func TestDeaf(t *testing.T) {
+	for answers, want := range map[string]string{ // o: with tools; then c: calls, t: text, b: both
+		"c c": "again giveUp", "b c": "again end", "c b": "again end", "b b": "again end",
+		"t": "end", "c t": "again end", "oc oc oc oc": "again again again again",
+		"oc oc c c": "again again again giveUp", "ob oc c c": "again again again giveUp", "ot": "end",
+	} {
+		var d deaf
+		var got []string
+		for _, a := range strings.Fields(answers) {
+			kind, tools := strings.CutPrefix(a, "o")
+			var m modelwire.MessageFrame
+			if kind != "c" {
+				m.Content = append(m.Content, wire.Text("so"))
+			}
+			if kind != "t" {
+				m.Content = append(m.Content, call("call-1", "tsh", "{}"))
+			}
+			p := read("e3", &m, !tools)
+			got = append(got, map[step]string{end: "end", again: "again", giveUp: "giveUp"}[d.after(&p, !tools)])
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s: %v, not %s", answers, got, want)
+		}
+	}
+}

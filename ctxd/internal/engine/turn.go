@@ -17,31 +17,32 @@ import (
 	"cortexfs.org/libctx/wire"
 )
 
-// turn asks the model once and carries out what it answers. More says that it is
-// to be asked again. The agent's files are read anew, so that a change between
-// two turns counts.
-func (d *drive) turn(ctx context.Context) (more bool, err error) {
+// turn asks the model once, carries out what it answers, and says how the run
+// goes on. The agent's files are read anew, so that a change between two turns
+// counts.
+func (d *drive) turn(ctx context.Context) (step, error) {
 	a, err := d.load()
 	if err != nil {
-		return false, err
+		return end, err
 	}
 	if a.Executable {
-		return false, errdefs.New(errdefs.Invalid, "agent %s has become an executable agent while its run went on", a.Name)
+		return end, errdefs.New(errdefs.Invalid, "agent %s has become an executable agent while its run went on", a.Name)
 	}
+	free := d.run.ToolFree // what the request says; a finish may come meanwhile
 	said, c, err := d.ask(ctx, a)
 	if err != nil {
-		return false, err
+		return end, err
 	}
 	fault.Point("engine.answered")
 	p, err := d.keep(said, c)
 	if err != nil {
-		return false, err
+		return end, err
 	}
 	fault.Point("engine.kept")
 	for i := range p.calls {
 		p.calls[i].Env = c.Window.Env()
 	}
-	return p.goesOn(), d.Calls.All(ctx, d.run, p.calls)
+	return d.deaf.after(&p, free), d.Calls.All(ctx, d.run, p.calls)
 }
 
 // ask tries the agent's models until one answers.
