@@ -161,24 +161,29 @@ type Context struct {
 }
 
 // Error is about a request or a run; clients act on Code alone. Recoverable
-// errors come from an executable agent and do not end its run.
+// errors come from an executable agent and do not end its run. ClientID is set
+// where the run has no start frame.
 type Error struct {
 	Head
-	Code        errdefs.Kind `json:"code"`
-	Message     string       `json:"message"`
-	Recoverable bool         `json:"recoverable,omitzero"`
+	ClientID    libctx.ClientID `json:"client_id,omitzero"`
+	Code        errdefs.Kind    `json:"code"`
+	Message     string          `json:"message"`
+	Recoverable bool            `json:"recoverable,omitzero"`
 }
 
 // Done is the last frame of a run, exactly one each, status "ok", "error" or
-// "cancelled". For the stop operation Op and Agent are set instead of Run.
+// "cancelled". ClientID is set where the run has no start frame. For the stop
+// operation Op and Agent are set instead of Run.
 type Done struct {
 	Head
-	Op     string       `json:"op,omitzero"`
-	Agent  libctx.Agent `json:"agent,omitzero"`
-	Status string       `json:"status"`
+	ClientID libctx.ClientID `json:"client_id,omitzero"`
+	Op       string          `json:"op,omitzero"`
+	Agent    libctx.Agent    `json:"agent,omitzero"`
+	Status   string          `json:"status"`
 }
 
-// Queued says a send waits behind Position runs of its session.
+// Queued says that the request with this id has become a run, named in Head,
+// which waits: at least Position runs of its session have to end before.
 type Queued struct {
 	Head
 	ClientID libctx.ClientID `json:"client_id"`

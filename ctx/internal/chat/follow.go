@@ -86,15 +86,17 @@ func (f *follow) connection(r wire.Request) (*wire.Lagged, error) {
 		case *wire.End:
 			return nil, errdefs.New(errdefs.Interrupted, "the session says no run is active, but not how this one ended")
 		case *wire.Start:
-			if f.id == "" && x.ClientID == f.request.ID {
-				f.id = x.Run
-			}
+			f.named(x.ClientID, x.Run)
 		case *wire.Queued:
+			f.named(x.ClientID, x.Run)
 			if x.ClientID == f.request.ID {
 				f.tell(heard{of: f, frame: x})
 			}
 			continue
+		case *wire.Done: // of a run that never began
+			f.named(x.ClientID, x.Run)
 		case *wire.Error:
+			f.named(x.ClientID, x.Run)
 			if x.Run == "" {
 				return nil, client.FrameError(x) // the request was refused
 			}
@@ -107,6 +109,13 @@ func (f *follow) connection(r wire.Request) (*wire.Lagged, error) {
 		if _, over := frame.(*wire.Done); over {
 			return nil, nil
 		}
+	}
+}
+
+// named takes note of the run that a request became, if it is this one.
+func (f *follow) named(id libctx.ClientID, run libctx.Run) {
+	if f.id == "" && id == f.request.ID {
+		f.id = run
 	}
 }
 

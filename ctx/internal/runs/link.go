@@ -161,10 +161,13 @@ func (l *link) why() error {
 	return l.reason
 }
 
-func (l *link) started(run libctx.Run) {
+// named takes note of the run that a request became, if it is ours.
+func (l *link) named(id libctx.ClientID, run libctx.Run) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.run = run
+	if l.run == "" && id == l.id {
+		l.run = run
+	}
 }
 
 // next reads a frame; after the caller left, the error is why.

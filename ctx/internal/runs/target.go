@@ -91,13 +91,15 @@ func (t *target) mine(f wire.Frame) bool {
 	h := f.Header()
 	switch f := f.(type) {
 	case *wire.Start:
-		if t.run == "" && f.ClientID == t.id {
-			t.started(f.Run)
-		}
+		t.named(f.ClientID, f.Run)
 	case *wire.Queued:
+		t.named(f.ClientID, f.Run)
 		return f.ClientID == t.id
+	case *wire.Done: // of a run that never began
+		t.named(f.ClientID, f.Run)
 	case *wire.Error:
-		if h.Run == "" || t.run == "" {
+		t.named(f.ClientID, f.Run)
+		if h.Run == "" {
 			return t.refused(f)
 		}
 	}

@@ -221,8 +221,7 @@ func (l *Live) settle(r *Run, err error) {
 			err = failed
 		}
 		code, text := reason(err)
-		l.say(r.ID, &wire.Error{Head: wire.Head{Type: "error"}, Code: code, Message: text})
-		l.say(r.ID, &wire.Done{Head: wire.Head{Type: "done"}, Status: "error"})
+		l.sayEnd(r, err, "error")
 		open := l.owns(r) == nil
 		if r.recorded || !open { // of a batch that failed there may be more than nothing
 			l.ended = append(l.ended, session.Ended{Run: r.ID, Code: code, Message: text})
@@ -280,19 +279,30 @@ func (l *Live) start(r *Run, work func(context.Context, *Run) error) {
 		err = l.begin(r, work)
 	}
 	if err != nil {
-		l.abandon(r, &wire.Error{Head: wire.Head{Type: "error"}, Code: errdefs.KindOf(err), Message: err.Error()}, "error")
+		l.abandon(r, err, "error")
 	}
 }
 
-// abandon ends a run that never began: nothing of it is durable, and its client
-// is told with frames that have no ids.
-func (l *Live) abandon(r *Run, why wire.Frame, status string) {
-	if why != nil {
-		l.say(r.ID, why)
-	}
-	l.say(r.ID, &wire.Done{Head: wire.Head{Type: "done"}, Status: status})
+// abandon ends a run that never began: nothing of it is durable.
+func (l *Live) abandon(r *Run, why error, status string) {
+	l.sayEnd(r, why, status)
 	l.unwatch(r.ID)
 	go l.finish(r) // takes the hub's lock, which comes before ours
+}
+
+// sayEnd tells the clients of a run of its end with frames that have no ids. Of a
+// run of which nothing is recorded they got no start frame, so that it is their
+// own id by which they know it.
+func (l *Live) sayEnd(r *Run, why error, status string) {
+	var id libctx.ClientID
+	if !r.recorded {
+		id = r.Client
+	}
+	if why != nil {
+		code, text := reason(why)
+		l.say(r.ID, &wire.Error{Head: wire.Head{Type: "error"}, ClientID: id, Code: code, Message: text})
+	}
+	l.say(r.ID, &wire.Done{Head: wire.Head{Type: "done"}, ClientID: id, Status: status})
 }
 
 // cancel cancels the run with this run or client id, if it is not over.

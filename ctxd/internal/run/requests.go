@@ -119,14 +119,19 @@ func (l *Live) accept(c Client, r *Run) error {
 	return nil
 }
 
-// noteQueued tells a client how many runs a waiting send has before it. It
-// promises nothing.
+// noteQueued tells a client which run its request has become, if that waits, and
+// how many are before it. It promises nothing.
 func (l *Live) noteQueued(c Client, r *Run) {
 	at := slices.Index(l.queue, r)
+	if r.Op == "tsh" {
+		at = slices.Index(l.waiting, r)
+	}
 	if at < 0 {
 		return
 	}
-	line, err := wire.MarshalFrame(&wire.Queued{Head: wire.Head{Type: "queued"}, ClientID: r.Client, Position: at + 1})
+	line, err := wire.MarshalFrame(&wire.Queued{
+		Head: wire.Head{Type: "queued", Run: r.ID}, ClientID: r.Client, Position: at + 1,
+	})
 	if err == nil {
 		c.Note(line)
 	}
