@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"unicode/utf8"
 
 	"cortexfs.org/ctx/internal/activator"
@@ -90,6 +91,37 @@ func (c *Caller) ReadText(max int) (string, error) {
 		return "", errdefs.New(errdefs.Invalid, "standard input: is not UTF-8 text")
 	}
 	return string(b), nil
+}
+
+// Input is what the words of a command say: they themselves, one space between
+// them; for "-" alone, and for no word where standard input is no terminal, what is
+// on standard input; for "-" behind other words these, and below an empty line what
+// is on standard input. alone: no word is in it. Standard input is bound as by
+// ReadText; no input is errdefs.Invalid.
+func (c *Caller) Input(words []string, max int) (text string, alone bool, err error) {
+	last := len(words) - 1
+	switch {
+	case last < 0 && c.Config.Stdin:
+		return "", false, errdefs.New(errdefs.Invalid, "no input").WithHint("give words, or - to read standard input")
+	case last >= 0 && words[last] != "-":
+		text = strings.Join(words, " ")
+	default:
+		if text, err = c.ReadText(max); err != nil {
+			return "", false, err
+		}
+		if alone = last <= 0; alone {
+			break
+		}
+		said := strings.Join(words[:last], " ")
+		if text != "" {
+			said += "\n\n" + text
+		}
+		text = said
+	}
+	if text == "" {
+		return "", alone, errdefs.New(errdefs.Invalid, "input: is empty")
+	}
+	return text, alone, nil
 }
 
 // ErrInterrupt is the cause of a context that Ctrl+C ended.

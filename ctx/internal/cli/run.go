@@ -14,13 +14,14 @@ func sendCommand() *command {
 	return &command{
 		name: "send", args: "AGENT [INPUT…|-]", fixed: 1, input: true, short: "send input to an agent and print its answer",
 		long: "The words of INPUT are joined by one space; \"-\", or no INPUT with standard\n" +
-			"input not a terminal, reads standard input. From the first word of INPUT on,\n" +
-			"nothing is a flag. The agent works in --workspace, else in this directory.\n" +
-			"Ctrl+C cancels the run, a second one leaves at once. The same --id again\n" +
-			"prints the same answer and runs nothing.",
+			"input not a terminal, reads standard input; \"-\" behind other words sends it\n" +
+			"below them. From the first word of INPUT on, nothing is a flag. The agent\n" +
+			"works in --workspace, else in this directory. Ctrl+C cancels the run, a second\n" +
+			"one leaves at once. The same --id again prints the same answer and runs\n" +
+			"nothing.",
 		examples: []string{
 			"ctx agent send counter how long is README.md?",
-			"git diff | ctx agent send reviewer -",
+			"git diff | ctx agent send reviewer 'Review this.' -",
 			"ctx agent send --session review --timeout 2m reviewer -- --help is documented where?",
 			"ctx agent send --raw counter hello | jq -r 'select(.type==\"message\").content[].text'",
 		},

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"os"
-	"strings"
 
 	"cortexfs.org/ctx/internal/caller"
 	"cortexfs.org/libctx"
@@ -18,10 +17,10 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// Run does one request: no agent, no session, nothing is kept. Input is the
-// words of the command line; a single "-", or none with standard input not a
-// terminal, reads standard input, where a JSON object is a request whose answer
-// is printed as frames, as with raw.
+// Run does one request: no agent, no session, nothing is kept. Words are
+// those of the command line, as caller.Input takes them; where standard input is
+// all of it, a JSON object there is a request whose answer is printed as frames,
+// as with raw.
 func Run(ctx context.Context, from *caller.Caller, name string, words []string, raw bool) error {
 	m, err := find(from, name)
 	if err != nil {
@@ -58,20 +57,11 @@ func find(from *caller.Caller, name string) (*known.Model, error) {
 
 // request is what the words or standard input ask of the model.
 func request(from *caller.Caller, id libctx.Model, words []string) (g *modelwire.Generate, isJSON bool, err error) {
-	text := strings.Join(words, " ")
-	switch {
-	case len(words) == 1 && words[0] == "-", len(words) == 0 && !from.Config.Stdin:
-		if text, err = from.ReadText(libctx.MaxModelFrame); err != nil {
-			return nil, false, err
-		}
-		isJSON = bytes.HasPrefix(bytes.TrimSpace([]byte(text)), []byte("{"))
-	case len(words) == 0:
-		return nil, false, errdefs.New(errdefs.Invalid, "no input").WithHint("give words, or - to read standard input")
+	text, alone, err := from.Input(words, libctx.MaxModelFrame)
+	if err != nil {
+		return nil, false, err
 	}
-	if !isJSON {
-		if text == "" {
-			return nil, false, errdefs.New(errdefs.Invalid, "input: is empty")
-		}
+	if !alone || !bytes.HasPrefix(bytes.TrimSpace([]byte(text)), []byte("{")) {
 		return &modelwire.Generate{
 			Model: id, Messages: []modelwire.Message{{Role: "user", Content: []wire.Part{wire.Text(text)}}},
 		}, false, nil

@@ -25,8 +25,7 @@ type SendOptions struct {
 }
 
 // Send sends a person's input to an agent and shows the run until it is over.
-// input is the words of the command line; a single "-", or none with standard
-// input not a terminal, reads standard input.
+// input is the words of the command line, as caller.Input takes them.
 func Send(ctx context.Context, from *caller.Caller, a libctx.Agent, input []string, o SendOptions) error {
 	text, err := inputText(from, input)
 	if err != nil {
@@ -46,24 +45,13 @@ func Send(ctx context.Context, from *caller.Caller, a libctx.Agent, input []stri
 	return t.outcome()
 }
 
-// inputText puts the input together.
+// inputText is the input, which an agent can take.
 func inputText(from *caller.Caller, words []string) (string, error) {
-	var text string
-	switch {
-	case len(words) == 1 && words[0] == "-", len(words) == 0 && !from.Config.Stdin:
-		var err error
-		if text, err = from.ReadText(libctx.MaxFrame); err != nil {
-			return "", err
-		}
-	case len(words) == 0:
-		return "", errdefs.New(errdefs.Invalid, "no input").WithHint("give words, or - to read standard input")
-	default:
-		text = strings.Join(words, " ")
+	text, _, err := from.Input(words, libctx.MaxFrame)
+	if err != nil {
+		return "", err
 	}
-	switch {
-	case text == "":
-		return "", errdefs.New(errdefs.Invalid, "input: is empty")
-	case strings.ContainsRune(text, 0):
+	if strings.ContainsRune(text, 0) {
 		return "", errdefs.New(errdefs.Invalid, "input: holds a NUL character")
 	}
 	return text, nil
