@@ -222,8 +222,13 @@ func TestWindowsStayValid(t *testing.T) {
 	want(t, set("none", "window", "1"), errdefs.NotFound, `no agent "none"`)
 	ok(t, set("a", "window", "16000"))
 	ok(t, set("b", "window", "16000"))
-	for _, model := range []string{"p/small", "p/unknown", "p/none", "nowhere"} {
+	for _, model := range []string{"p/small", "p/unknown"} {
 		want(t, set("a", "model", model), errdefs.Invalid, "window 16000")
+	}
+	for _, a := range []libctx.Agent{"a", "auto"} {
+		for _, model := range []string{"p/none", "nowhere"} {
+			want(t, set(a, "model", model), errdefs.NotFound, model)
+		}
 	}
 	if got := get(t, l, "a", "model") + get(t, l, "a", "window"); got != "p/large\n16000\n" {
 		t.Errorf("refused changes left %q", got)
@@ -302,7 +307,7 @@ func TestBrokenAgentsAreInNobodysWay(t *testing.T) {
 	ok(t, os.WriteFile(filepath.Join(l.Control("a"), "window"), []byte("9000\n"), 0o644))
 	ok(t, AddModels(l, []ModelSpec{spec("p/a", 7000)}))
 	ok(t, RemoveModels(l, []libctx.Model{"p/a"}))
-	want(t, SetControl(l, "a", "model", []byte("p/b")), errdefs.Invalid, "window 9000")
+	want(t, SetControl(l, "a", "model", []byte("p/b")), errdefs.NotFound, "p/b")
 	ok(t, SetControl(l, "a", "model", []byte("debug/echo")))
 	ok(t, os.WriteFile(filepath.Join(l.Control("a"), "window"), []byte("many\n"), 0o644))
 	ok(t, SetControl(l, "a", "model", []byte("debug/tools")))

@@ -59,9 +59,9 @@ func modelOf(l paths.Layout, a libctx.Agent) (model libctx.Model, setting contro
 	return model, setting, err
 }
 
-// fits refuses a new text of the control model or window that would leave the
-// agent with a window its model does not have. What the other of the two says
-// counts if it can be read.
+// fits refuses a new text of the control model or window that names a model which
+// is not there, or would leave the agent with a window its model does not have.
+// What the other of the two says counts if it can be read.
 func fits(l paths.Layout, a libctx.Agent, file string, text []byte) error {
 	owner, err := Owner(l, a)
 	if err != nil {
@@ -77,8 +77,20 @@ func fits(l paths.Layout, a libctx.Agent, file string, text []byte) error {
 	case "window":
 		setting, err = control.ParseWindow(text)
 	}
-	if err != nil || setting == 0 {
+	if err != nil {
 		return err
+	}
+	if file == "model" {
+		id, err := models.Resolve(l, owner, model)
+		if err == nil {
+			_, err = models.Load(l, id)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if setting == 0 {
+		return nil
 	}
 	if model == "" {
 		return errdefs.New(errdefs.Invalid, "window %s: the agent has no model with a known limit", setting).

@@ -11,6 +11,7 @@ import (
 	"cortexfs.org/libctx/admit"
 	"cortexfs.org/libctx/control"
 	"cortexfs.org/libctx/errdefs"
+	"cortexfs.org/libctx/preamble"
 	"cortexfs.org/libctx/tree"
 	"cortexfs.org/libctx/view"
 	"cortexfs.org/libctx/wire"
@@ -144,6 +145,11 @@ func Check(from *caller.Caller, agent string) error {
 		for _, r := range v.Policy.Rules {
 			if r.Subject != v.Subject {
 				report(fmt.Errorf("agent/%s.d/policy: %q: allows %s something, but this agent is %s", a, r, r.Subject, v.Subject))
+			}
+		}
+		if !v.Executable {
+			if _, err := preamble.Check(from.Layout, v, v.Model); err != nil {
+				report(fmt.Errorf("agent/%s.d/model: %w", a, err))
 			}
 		}
 	case bad == 0 || !isGrammar(err): // the grammar was reported above
