@@ -28,7 +28,8 @@ var metadata = []string{".git", ".hg", ".svn", ".jj"}
 // protected are host directories that the workspace must not be, contain, lie
 // in or lead to; protect are lines of the agent's protect control, relative to
 // the workspace: the first component of each is shown read-only if it exists,
-// since a mount further down is undone by renaming its parent.
+// since a mount further down is undone by renaming its parent. What the kernel
+// fills (/proc, /sys, /dev) is no workspace.
 //
 // Errors name dir: errdefs.Invalid (refused, and why), errdefs.NotFound (not
 // there), errdefs.Denied (id may not enter it). A kind of protection that can
@@ -74,6 +75,12 @@ func resolve(dir string, guard *guard, protect []string) (w sandbox.Workspace, e
 		return w, refuse(dir, "is not a directory")
 	}
 	w.Dev, w.Ino = uint64(st.Dev), st.Ino
+	if kernels, err := madeByKernel(w.Dir, st); err != nil {
+		return fail(err)
+	} else if kernels {
+		return w, refuse(dir, "is the kernel's and no place to work in").
+			WithHint("name another directory with --workspace")
+	}
 	// Looking up a name in it is what entering takes.
 	if err := unix.Lstat(w.Dir+"/.", &st); err != nil {
 		return fail(err)

@@ -22,6 +22,7 @@ type launch struct {
 	status  *os.File // its records
 	gate    *os.File // it goes on when this is written, or closed
 	channel *os.File // the entry step gets its request here, and answers
+	mounts  *os.File // the mount table since before it was prepared; nil if it was launched for its call
 }
 
 // launch starts a sandbox and returns it once its first process is known; the
@@ -167,7 +168,7 @@ func (n *launch) end() {
 // close closes what is open. Everything of the launch is over, or never was.
 func (n *launch) close() {
 	n.handedOver()
-	for _, f := range []*os.File{n.words, n.status, n.gate, n.channel} {
+	for _, f := range []*os.File{n.words, n.status, n.gate, n.channel, n.mounts} {
 		if f != nil {
 			f.Close()
 		}

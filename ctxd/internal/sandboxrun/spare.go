@@ -103,7 +103,7 @@ func (s *spares) take(ctx context.Context, fixed string) (*launch, bool) {
 	if !sp.to(taken) {
 		return nil, false
 	}
-	if sp.launch.init.Ended() { // killed just now, by somebody else
+	if sp.launch.init.Ended() || mountsChanged(sp.launch.mounts) { // killed by somebody else, or stale
 		sp.launch.end()
 		return nil, false
 	}
@@ -202,8 +202,17 @@ func (s *spares) keep(sp *spare, spec sandbox.Spec) {
 }
 
 // fill launches the sandbox. What is fixed is looked up again, so that what a
-// call later compares with is what was shown.
-func (s *spares) fill(sp *spare, spec sandbox.Spec) (*launch, error) {
+// call later compares with is what was shown; mounts are watched from before.
+func (s *spares) fill(sp *spare, spec sandbox.Spec) (ready *launch, err error) {
+	mounts, err := watchMounts()
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if ready == nil {
+			mounts.Close()
+		}
+	}()
 	p, err := s.launcher.plan(spec)
 	if err != nil {
 		return nil, err
@@ -220,6 +229,7 @@ func (s *spares) fill(sp *spare, spec sandbox.Spec) (*launch, error) {
 		n.end()
 		return nil, err
 	}
+	n.mounts = mounts
 	return n, nil
 }
 
