@@ -253,7 +253,7 @@ func (s *Session) settleRun(run *openRun, settled *[]SettledCall) (records []Rec
 	if !run.tsh {
 		for _, c := range s.st.fold.carried {
 			*settled = append(*settled, SettledCall{Run: c.run, Call: c.call.Call, Name: c.call.Name})
-			records = append(records, unknown(run.run, c.call.Call, c.call.Name))
+			records = append(records, unknown(run.run, c.call.Call, c.call.Name, c.call.begun))
 		}
 	}
 	for _, c := range run.calls {
@@ -268,10 +268,10 @@ func (s *Session) settleRun(run *openRun, settled *[]SettledCall) (records []Rec
 		*settled = append(*settled, SettledCall{Run: run.run, Call: c.Call, Name: c.Name})
 		if run.tsh {
 			records = append(records, &Fact{Run: run.run, Frame: &wire.ToolResult{
-				Head: wire.Head{Type: "tool_result"}, Call: c.Call, Name: c.Name, Status: "error", Content: OutcomeUnknown}})
+				Head: wire.Head{Type: "tool_result"}, Call: c.Call, Name: c.Name, Status: "error", Content: lost(c.begun)}})
 			continue
 		}
-		records = append(records, unknown(run.run, c.Call, c.Name))
+		records = append(records, unknown(run.run, c.Call, c.Name, c.begun))
 	}
 	inputs, err := s.deliver(run)
 	if err != nil {

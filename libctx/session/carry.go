@@ -17,19 +17,33 @@ type OpenCall struct {
 	Arguments jsontext.Value
 	Workspace string // host directory of that run
 	Cwd       string // inside path
+	Begun     bool   // it was allowed, so that it may have been executed
 }
 
-// OutcomeUnknown is the result of a call that a host began and did not see the
-// end of.
-const OutcomeUnknown = "outcome unknown: the host stopped while this call ran"
+// Results of calls that a host left: of one that it may have begun and did not see
+// the end of, and of one that it had not allowed, so that it never began.
+const (
+	OutcomeUnknown = "outcome unknown: the host stopped while this call ran"
+	NeverBegun     = "not executed: the host stopped before this call began"
+)
+
+// Lost is the text of the result of the call where it is not executed any more.
+func (c OpenCall) Lost() string { return lost(c.Begun) }
+
+func lost(begun bool) string {
+	if begun {
+		return OutcomeUnknown
+	}
+	return NeverBegun
+}
 
 // Unknown is the record that settles the call in a run, its own or the one it
-// was carried into, where nobody will know what came of it.
-func (c OpenCall) Unknown(run libctx.Run) *Entry { return unknown(run, c.Call, c.Name) }
+// was carried into, where nothing more will come of it.
+func (c OpenCall) Unknown(run libctx.Run) *Entry { return unknown(run, c.Call, c.Name, c.Begun) }
 
-func unknown(run libctx.Run, call libctx.Call, name libctx.Tool) *Entry {
+func unknown(run libctx.Run, call libctx.Call, name libctx.Tool, begun bool) *Entry {
 	return &Entry{Run: run, Kind: KindMessage, Role: RoleTool, Content: []wire.Part{
-		{Type: "tool_result", Call: call, Name: name, Status: "error", Text: OutcomeUnknown}}}
+		{Type: "tool_result", Call: call, Name: name, Status: "error", Text: lost(begun)}}}
 }
 
 // carriedCall is a call whose run has ended without its result: the next driven
@@ -64,6 +78,19 @@ func (f *Fold) settle(r *openRun, call libctx.Call) {
 	i := slices.IndexFunc(f.carried, func(c carriedCall) bool { return c.call.Call == call })
 	if i >= 0 && !r.tsh {
 		f.carried = slices.Delete(f.carried, i, i+1)
+	}
+}
+
+// allow takes note that the oldest unanswered call of that id, of the run or
+// carried into it, may be executed from now on.
+func (f *Fold) allow(r *openRun, call libctx.Call) {
+	if i := slices.IndexFunc(r.calls, func(c openCall) bool { return c.Call == call }); i >= 0 {
+		r.calls[i].begun = true
+		return
+	}
+	i := slices.IndexFunc(f.carried, func(c carriedCall) bool { return c.call.Call == call })
+	if i >= 0 && !r.tsh {
+		f.carried[i].call.begun = true
 	}
 }
 
@@ -115,7 +142,8 @@ func (s *Session) call(c carriedCall) (OpenCall, bool, error) {
 	for _, p := range e.Content {
 		if p.Type == "tool_call" && p.Call == c.call.Call {
 			return OpenCall{
-				Run: c.run, Call: p.Call, Name: p.Name, Arguments: p.Arguments, Workspace: c.workspace, Cwd: c.cwd,
+				Run: c.run, Call: p.Call, Name: p.Name, Arguments: p.Arguments,
+				Workspace: c.workspace, Cwd: c.cwd, Begun: c.call.begun,
 			}, e.Model != "" && p.Invalid == "", nil
 		}
 	}

@@ -135,7 +135,7 @@ func TestCarriedOnce(t *testing.T) {
 	commit(t, s, begin(s, next, "m2", "q")...)
 	commit(t, s, result(next, "c1", "again"))
 	own := modelSays(next, "c9")
-	commit(t, s, own)
+	commit(t, s, own, policy(next, "c2", true))
 	s.die()
 	s = recovered(t, p, pure(&asked))
 	if got := carriedCalls(t, s); !slices.Equal(got, []libctx.Call{"c9"}) {
@@ -143,6 +143,40 @@ func TestCarriedOnce(t *testing.T) {
 	}
 	if got, want := s.Settled(), []SettledCall{{dead, "c2", "fs.read"}, {next, "last", "bash"}}; !slices.Equal(got, want) {
 		t.Errorf("settled %v, want %v", got, want)
+	}
+	ledger := read(t, p.dir("default")+"/"+ledgerFile)
+	for _, want := range []string{
+		`"call":"c2","name":"fs.read","status":"error","text":"` + OutcomeUnknown,
+		`"call":"last","name":"bash","status":"error","text":"` + NeverBegun,
+	} {
+		if !strings.Contains(ledger, want) {
+			t.Errorf("no %s in\n%s", want, ledger)
+		}
+	}
+}
+
+// TestCarriedCallBegun: whether a carried call was begun is known as long as it
+// waits, with and without the index.
+func TestCarriedCallBegun(t *testing.T) {
+	for _, indexed := range []bool{false, true} {
+		p := place(t)
+		s := open(t, p, "default")
+		dead := libctx.NewRun()
+		commit(t, s, append(begin(s, dead, "m1", "q"), modelSays(dead, "c1", "c2"))...)
+		commit(t, s, policy(dead, "c1", true))
+		s.die()
+		var asked []OpenCall
+		s = recovered(t, p, pure(&asked))
+		if indexed {
+			closeOf(t, s)
+		} else {
+			s.die()
+		}
+		s = recovered(t, p, pure(&asked))
+		calls, err := s.Carried()
+		if err != nil || len(calls) != 2 || calls[0].Lost() != OutcomeUnknown || calls[1].Lost() != NeverBegun {
+			t.Errorf("carried %+v, %v", calls, err)
+		}
 	}
 }
 

@@ -105,6 +105,38 @@ func checkFiles(t failer, p Place, s *Session, acknowledged []byte, settled bool
 		}
 	}
 	checkInputs(t, ledger, settled)
+	checkLost(t, ledger)
+}
+
+// checkLost: what the result of a call that a dead host left says of it is true.
+func checkLost(t failer, ledger []byte) {
+	t.Helper()
+	allowed := map[libctx.Call]bool{}
+	for l := range bytes.Lines(ledger) {
+		r, err := DecodeRecord(l)
+		if err != nil {
+			t.Fatalf("%v", err)
+		}
+		said := map[libctx.Call]string{}
+		switch r := r.(type) {
+		case *Entry:
+			for _, p := range r.Content {
+				said[p.Call] = p.Text
+			}
+		case *Fact:
+			switch f := r.Frame.(type) {
+			case *wire.ToolPolicy:
+				allowed[f.Call] = allowed[f.Call] || f.Allowed
+			case *wire.ToolResult:
+				said[f.Call] = f.Content
+			}
+		}
+		for call, text := range said {
+			if text == OutcomeUnknown && !allowed[call] || text == NeverBegun && allowed[call] {
+				t.Errorf("call %s, allowed %v: %s", call, allowed[call], text)
+			}
+		}
+	}
 }
 
 // lastDriven is the driven run that started last.
@@ -252,6 +284,10 @@ func tshResult(run libctx.Run, call libctx.Call) Record {
 	return &Fact{Run: run, Frame: &wire.ToolResult{Head: wire.Head{Type: "tool_result"}, Call: call, Name: "fs.read", Status: "ok", Content: "x"}}
 }
 
+func policy(run libctx.Run, call libctx.Call, allowed bool) Record {
+	return &Fact{Run: run, Frame: &wire.ToolPolicy{Head: wire.Head{Type: "tool_policy"}, Call: call, Allowed: allowed}}
+}
+
 // story makes random valid batches for a session.
 type story struct {
 	ids, calls int
@@ -268,11 +304,15 @@ func (y *story) batch(t *rapid.T, s *Session) []Record {
 	client := func() libctx.ClientID { y.ids++; return libctx.ClientID(fmt.Sprint("id", y.ids)) }
 	call := func() libctx.Call { y.calls++; return libctx.Call(fmt.Sprint("call", y.calls)) }
 	if s.st.active() == "" {
-		y.tips = append(y.tips, entryID(s.st.tip))
+		if len(s.st.fold.carried) == 0 { // else its result comes on one branch only
+			y.tips = append(y.tips, entryID(s.st.tip))
+		}
 		add(4, func() []Record { return begin(s, libctx.NewRun(), client(), rapid.String().Draw(t, "question")) })
-		add(1, func() []Record {
-			return []Record{&Head{ID: rapid.SampledFrom(y.tips).Draw(t, "head")}}
-		})
+		if len(y.tips) > 0 {
+			add(1, func() []Record {
+				return []Record{&Head{ID: rapid.SampledFrom(y.tips).Draw(t, "head")}}
+			})
+		}
 	}
 	if len(s.st.fold.runs) < 4 {
 		add(1, func() []Record { return []Record{beginTsh(libctx.NewRun(), client())} })
@@ -283,8 +323,12 @@ func (y *story) batch(t *rapid.T, s *Session) []Record {
 			add(3, func() []Record {
 				return []Record{result(run, rapid.SampledFrom(carried).Draw(t, "carried").call.Call, "again")}
 			})
+			add(1, func() []Record {
+				return []Record{policy(run, rapid.SampledFrom(carried).Draw(t, "carried").call.Call, rapid.Bool().Draw(t, "allowed"))}
+			})
 		}
 		for _, c := range r.calls {
+			add(2, func() []Record { return []Record{policy(run, c.Call, rapid.Bool().Draw(t, "allowed"))} })
 			add(3, func() []Record {
 				if r.tsh {
 					return []Record{tshResult(run, c.Call)}
@@ -413,7 +457,6 @@ func TestCrashAnywhere(t *testing.T) {
 	})
 }
 
-// A settled session names each call once, with the result that is fixed.
 // TestSettleAsTold: whoever saw a run end, and could not record it, has the last
 // word on how.
 func TestSettleAsTold(t *testing.T) {
@@ -453,23 +496,29 @@ func TestRemovedLedger(t *testing.T) {
 	}
 }
 
+// TestSettle: a settled session names each call once, with the result that is
+// fixed: that of a call that was allowed is not known, the others never began.
 func TestSettle(t *testing.T) {
 	p := place(t)
 	s := open(t, p, "default")
 	run, op := libctx.NewRun(), libctx.NewRun()
 	commit(t, s, begin(s, run, "m", "q")...)
-	commit(t, s, beginTsh(op, "t"), tshCall(op, "c1"))
-	commit(t, s, says(run, "t", "c1", "c2", "c3"), &Usage{Run: run, Kind: "assistant", Input: 7, Cost: new(int64(9))})
+	commit(t, s, beginTsh(op, "t"), tshCall(op, "c1"), policy(op, "c1", true))
+	commit(t, s, says(run, "t", "c1", "c2", "c3", "c4"), &Usage{Run: run, Kind: "assistant", Input: 7, Cost: new(int64(9))})
+	commit(t, s, policy(run, "c1", true), policy(run, "c2", true), policy(run, "c4", false))
 	commit(t, s, result(run, "c2", "known"))
 	s.die()
 	s = open(t, p, "default")
-	want := []SettledCall{{run, "c1", "fs.read"}, {run, "c3", "fs.read"}, {op, "c1", "fs.read"}}
+	want := []SettledCall{{run, "c1", "fs.read"}, {run, "c3", "fs.read"}, {run, "c4", "fs.read"}, {op, "c1", "fs.read"}}
 	if got := s.Settled(); fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("settled %v, want %v", got, want)
 	}
 	log := read(t, p.dir("default")+"/events.jsonl")
 	for want, n := range map[string]int{
-		`"status":"error","content":"` + OutcomeUnknown + `"`: 3,
+		`"status":"error","content":"` + OutcomeUnknown + `"`:                              2,
+		`"call":"c1","name":"fs.read","status":"error","content":"` + OutcomeUnknown + `"`: 2,
+		`"call":"c3","name":"fs.read","status":"error","content":"` + NeverBegun + `"`:     1,
+		`"call":"c4","name":"fs.read","status":"error","content":"` + NeverBegun + `"`:     1,
 		`"content":"known"`:        1,
 		`"code":"EINTR"`:           2,
 		`"type":"done"`:            2,
@@ -481,7 +530,7 @@ func TestSettle(t *testing.T) {
 	}
 	ledger := read(t, p.dir("default")+"/messages.jsonl")
 	for _, want := range []string{
-		`"run":"` + string(run) + `","outcome":"interrupted","head":"e5","code":"EINTR","message":"the host stopped while this run was going on","usage":{"input":7,"cache_read":0,"cache_write":0,"output":0},"cost_picodollars":9}`,
+		`"run":"` + string(run) + `","outcome":"interrupted","head":"e6","code":"EINTR","message":"the host stopped while this run was going on","usage":{"input":7,"cache_read":0,"cache_write":0,"output":0},"cost_picodollars":9}`,
 		`"run":"` + string(op) + `","outcome":"interrupted","code":"EINTR",`,
 	} {
 		if !strings.Contains(ledger, want) {

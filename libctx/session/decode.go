@@ -128,6 +128,7 @@ type briefFrame struct {
 	Workspace string          `json:"workspace"`
 	Call      libctx.Call     `json:"call"`
 	Name      libctx.Tool     `json:"name"`
+	Allowed   bool            `json:"allowed"`
 }
 
 func decodeBrief(line []byte) (*brief, error) {

@@ -46,6 +46,7 @@ type openCall struct {
 	Call  libctx.Call
 	Name  libctx.Tool
 	entry uint32
+	begun bool // it was allowed
 }
 
 // spent is what a run or a session used, as far as it is known.
@@ -203,7 +204,7 @@ func (f *Fold) advance(b *brief) {
 		for _, p := range b.Content {
 			switch {
 			case b.Role == RoleAssistant && p.Type == "tool_call":
-				r.calls = append(r.calls, openCall{p.Call, p.Name, b.id})
+				r.calls = append(r.calls, openCall{Call: p.Call, Name: p.Name, entry: b.id})
 			case b.Role == RoleTool && p.Type == "tool_result":
 				f.settle(r, p.Call)
 			}
@@ -214,6 +215,10 @@ func (f *Fold) advance(b *brief) {
 			r.tsh, r.workspace, r.cwd = b.Frame.Op == "tsh", b.Frame.Workspace, b.Frame.Cwd
 		case "tool_call":
 			r.calls = append(r.calls, openCall{Call: b.Frame.Call, Name: b.Frame.Name})
+		case "tool_policy":
+			if b.Frame.Allowed {
+				f.allow(r, b.Frame.Call)
+			}
 		case "tool_result":
 			f.settle(r, b.Frame.Call)
 		}

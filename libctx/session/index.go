@@ -10,7 +10,7 @@ import (
 )
 
 // indexMagic names the file and its version; another version is no index.
-const indexMagic = "ctxidx\x00\x04"
+const indexMagic = "ctxidx\x00\x05"
 
 // maxIndex is the size of the largest index a ledger within its limits can
 // have, generously: 28 bytes a record and the open runs.
@@ -127,7 +127,7 @@ func decodeIndex(b []byte) (*index, error) {
 	st.turns, st.spent = r.i64(), r.spent()
 	for range r.count(8) {
 		run := openRun{run: libctx.Run(r.str()), tsh: r.flag(), events: int(r.i64()), spent: r.spent()}
-		for range r.count(12) {
+		for range r.count(16) {
 			run.calls = append(run.calls, r.call())
 		}
 		for range r.count(16) {
@@ -136,7 +136,7 @@ func decodeIndex(b []byte) (*index, error) {
 		run.workspace, run.cwd = r.str(), r.str()
 		st.fold.runs = append(st.fold.runs, run)
 	}
-	for range r.count(24) {
+	for range r.count(28) {
 		st.fold.carried = append(st.fold.carried, carriedCall{libctx.Run(r.str()), r.call(), r.str(), r.str()})
 	}
 	n := r.count(12)
@@ -225,6 +225,7 @@ func (w *indexWriter) call(c openCall) {
 	w.str(string(c.Call))
 	w.str(string(c.Name))
 	w.u32(c.entry)
+	w.flag(c.begun)
 }
 func (w *indexWriter) stat(s fileStat) {
 	w.i64(int64(s.ino))
@@ -290,7 +291,7 @@ func (r *indexReader) count(size int) int {
 }
 
 func (r *indexReader) call() openCall {
-	return openCall{Call: libctx.Call(r.str()), Name: libctx.Tool(r.str()), entry: r.u32()}
+	return openCall{Call: libctx.Call(r.str()), Name: libctx.Tool(r.str()), entry: r.u32(), begun: r.flag()}
 }
 
 func (r *indexReader) stat() fileStat {

@@ -19,7 +19,8 @@ echo "seen $1"
 
 // TestReplay: of the calls that a killed server leaves, those of a tool that only
 // reads and may be repeated are made again, once, by the next run, before its
-// model is asked; nobody knows what came of the others.
+// model is asked; nobody knows what came of the one that ran, and those after it are
+// told to have never begun.
 func TestReplay(t *testing.T) {
 	calls := `{"answer":{"calls":[{"name":"tsh","arguments":{"args":["look","here"]}},{"name":"tsh","arguments":{"args":["look","there"]}},{"name":"tsh","arguments":{"args":["shell.exec","echo x >> changes"]}}]}}`
 	expect := func(n, here string) []string {
@@ -34,8 +35,8 @@ func TestReplay(t *testing.T) {
 		expect       []string
 	}{
 		{"safe", "safe\n", "start tool_policy tool_result tool_policy tool_result message usage_uncertain done",
-			"here\nhere\nthere\n", expect("7", `"seen here","seen there","outcome unknown"`)},
-		{"unsafe", "unsafe\n", "start message usage_uncertain done", "here\n", expect("7", `"outcome unknown"`)},
+			"here\nhere\nthere\n", expect("7", `"seen here","seen there","not executed: the host stopped"`)},
+		{"unsafe", "unsafe\n", "start message usage_uncertain done", "here\n", expect("7", `"outcome unknown","not executed: the host stopped"`)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := world.New(t)

@@ -24,12 +24,12 @@ func (c *Caller) Replayable(s libctx.Session, call session.OpenCall) bool {
 
 // Replay begins a run with the calls that were carried into it. Each is decided
 // about anew, and executed where its own run worked; one that may not be
-// executed any more gets a result that says that its outcome is unknown. The
-// error ends the run.
+// executed any more gets a result that says that its outcome is unknown, or that
+// it never began. The error ends the run.
 func (c *Caller) Replay(ctx context.Context, r *run.Run, carried []session.OpenCall, env []string) error {
-	list := make([]toolrun.Call, len(carried))
+	list := make([]lostCall, len(carried))
 	for i, call := range carried {
-		list[i] = repeated(call, env)
+		list[i] = lostCall{repeated(call, env), call.Lost()}
 	}
 	return replay(ctx, &desk{c, r}, list)
 }
@@ -38,8 +38,15 @@ func repeated(c session.OpenCall, env []string) toolrun.Call {
 	return toolrun.Call{ID: c.Call, Name: c.Name, Arguments: c.Arguments, Workspace: c.Workspace, Cwd: c.Cwd, Env: env}
 }
 
+// lostCall is a call that was carried into a run, and what its result says if it
+// is not executed any more.
+type lostCall struct {
+	toolrun.Call
+	sentence string
+}
+
 // replay is Replay. What it leaves without a result the end of the run settles.
-func replay(ctx context.Context, at counter, list []toolrun.Call) error {
+func replay(ctx context.Context, at counter, list []lostCall) error {
 	for _, call := range list {
 		if err := context.Cause(ctx); err != nil {
 			return err
@@ -52,8 +59,8 @@ func replay(ctx context.Context, at counter, list []toolrun.Call) error {
 }
 
 // again takes one call to its result.
-func again(ctx context.Context, at counter, call toolrun.Call) error {
-	unknown := []settled{{call, toolrun.Failure(session.OutcomeUnknown)}}
+func again(ctx context.Context, at counter, lost lostCall) error {
+	call, unknown := lost.Call, []settled{{lost.Call, toolrun.Failure(lost.sentence)}}
 	if at.finishing() {
 		return at.commit(nil, unknown)
 	}

@@ -5,8 +5,16 @@ import (
 	"errors"
 	"testing"
 
+	"cortexfs.org/libctx/session"
 	"github.com/google/go-cmp/cmp"
 )
+
+func lostCalls(names string) (calls []lostCall) {
+	for _, c := range list(names) {
+		calls = append(calls, lostCall{c, session.OutcomeUnknown})
+	}
+	return calls
+}
 
 // TestReplay: a carried call is executed after a decision of its own, if it still
 // may be; else nobody knows what came of it.
@@ -25,7 +33,7 @@ func TestReplay(t *testing.T) {
 		{calls: "r1 c2", free: true, want: []string{"commit =r1?", "commit =c2?"}},
 	} {
 		f := &fake{free: func() bool { return c.free }}
-		err := replay(t.Context(), f, list(c.calls))
+		err := replay(t.Context(), f, lostCalls(c.calls))
 		if diff := cmp.Diff(c.want, f.log); diff != "" {
 			t.Errorf("%s: %s", c.calls, diff)
 		}
@@ -43,7 +51,7 @@ func TestReplayCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	why := errors.New("stop")
 	f := &fake{began: func(string) { cancel(why) }}
-	if err := replay(ctx, f, list("r1 r2")); !errors.Is(err, why) {
+	if err := replay(ctx, f, lostCalls("r1 r2")); !errors.Is(err, why) {
 		t.Errorf("err = %v", err)
 	}
 	if diff := cmp.Diff([]string{"commit ?r1", "run r1", "commit =r1"}, f.log); diff != "" {
