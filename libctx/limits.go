@@ -200,6 +200,7 @@ const (
 	MaxProviderModels = 1024    // models of one provider file
 	MaxModelID        = 256     // bytes of a provider's own name for a model
 	MaxURL            = 2 << 10 // bytes of a provider's base URL or proxy
+	MinKey            = 8       // bytes of one key, at least: a shorter one would be in every text
 	MaxKey            = 8 << 10 // bytes of one key
 )
 

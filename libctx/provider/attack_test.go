@@ -207,25 +207,25 @@ func TestKeys(t *testing.T) {
 		t.Errorf("before the first: %v, %v", has, err)
 	}
 	must(t, RemoveKeys(l, "lab"))
-	must(t, SetKey(l, "lab", DefaultSlot, NewSecret("old")))
+	must(t, SetKey(l, "lab", DefaultSlot, NewSecret("old-old-old")))
 	must(t, SetKey(l, "lab", DefaultSlot, NewSecret(canary)))
-	must(t, SetKey(l, "other", DefaultSlot, NewSecret("other")))
+	must(t, SetKey(l, "other", DefaultSlot, NewSecret("other-other")))
 	if key, err := Key(l, "lab", DefaultSlot); err != nil || key.Reveal() != canary {
 		t.Error(err)
 	}
 	if has, err := HasKey(l, "lab", DefaultSlot); !has || err != nil {
 		t.Errorf("%v, %v", has, err)
 	}
-	for _, text := range []string{"", "two words", "line\n", "tab\t", "nul\x00", "ä", strings.Repeat("k", libctx.MaxKey+1)} {
+	for _, text := range []string{"", "seven77", "two words", "line\n", "tab\t", "nul\x00", "ä", strings.Repeat("k", libctx.MaxKey+1)} {
 		if err := SetKey(l, "lab", DefaultSlot, NewSecret(text)); !errdefs.Is(err, errdefs.Invalid) || text != "" && strings.Contains(err.Error(), text) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
 	for _, name := range []string{"", "..", "a/b", "../../x"} {
-		if err := SetKey(l, name, DefaultSlot, NewSecret("k")); !errdefs.Is(err, errdefs.Invalid) {
+		if err := SetKey(l, name, DefaultSlot, NewSecret("kkkkkkkk")); !errdefs.Is(err, errdefs.Invalid) {
 			t.Errorf("%q: %v", name, err)
 		}
-		if err := SetKey(l, "lab", name, NewSecret("k")); !errdefs.Is(err, errdefs.Invalid) {
+		if err := SetKey(l, "lab", name, NewSecret("kkkkkkkk")); !errdefs.Is(err, errdefs.Invalid) {
 			t.Errorf("slot %q: %v", name, err)
 		}
 		if err := RemoveKeys(l, name); !errdefs.Is(err, errdefs.Invalid) {

@@ -122,8 +122,8 @@ func asKeeper(l paths.Layout, name, slot string, work func(me uint32) error) err
 
 // checkKey wants one word that can stand in a header.
 func checkKey(text string) error {
-	if text == "" || len(text) > libctx.MaxKey {
-		return errdefs.New(errdefs.Invalid, "is not 1 to %d bytes", libctx.MaxKey)
+	if len(text) < libctx.MinKey || len(text) > libctx.MaxKey {
+		return errdefs.New(errdefs.Invalid, "is not %d to %d bytes", libctx.MinKey, libctx.MaxKey)
 	}
 	for i := range len(text) {
 		if text[i] <= ' ' || text[i] >= 0x7f {

@@ -2,6 +2,8 @@ package e2e
 
 import (
 	"bytes"
+	"encoding/base64"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -11,6 +13,25 @@ import (
 	provider "cortexfs.org/tests/internal/scripted"
 	"cortexfs.org/tests/internal/world"
 )
+
+// echoed is an answer that says the key, whole, in base64 and escaped, in text,
+// reasoning and a call, once cut at each place; and that asks to have it written.
+func echoed() provider.Answer {
+	var events []string
+	for i := range len(labKey) + 1 {
+		events = append(events, provider.Content(labKey[:i]), provider.Content(labKey[i:]+"\n"),
+			provider.Delta(`"reasoning_content":`+world.JSON(labKey[:i])), provider.Delta(`"reasoning_content":`+world.JSON(labKey[i:]+" ")))
+	}
+	events = append(events, provider.Content(base64.StdEncoding.EncodeToString([]byte(labKey+"..."))+" "+url.QueryEscape(labKey)))
+	arguments := bash("", "echo '"+labKey+"'; : "+strings.ReplaceAll(labKey, "/", `\/`)).Arguments
+	events = append(events, provider.Tool(0, labKey, "tsh", ""))
+	for i := range arguments {
+		events = append(events, provider.Tool(0, "", "", arguments[i:i+1]))
+	}
+	events = append(events, provider.Tool(1, "d", labKey, `{}`), provider.Tool(2, "e", "tsh", `{"args":["`+labKey),
+		provider.Finish("tool_calls"), provider.Done)
+	return provider.Seq(provider.Head("X-Request-Id: "+labKey), provider.Events(events...), provider.End())
+}
 
 // TestKeyIsNowhere: the key of a provider is in the one file that ctxmodel reads
 // it from, and in the header of its requests. It is in nothing else that the
@@ -30,6 +51,7 @@ func TestKeyIsNowhere(t *testing.T) {
 		provider.Seq(provider.Head("X-Request-Id: "+labKey), provider.Events(provider.Content("Half")), look, provider.Events(refusal), provider.End()),
 		provider.Seq(provider.Head(), provider.Events(labKey), provider.End()),
 		provider.Raw("HTTP/1.1 "+labKey+"\r\n\r\n"),
+		echoed(), provider.Text(labKey),
 		provider.Status(401, "application/json", refusal),
 		provider.Text("well"),
 		provider.Seq(provider.Head("X-Request-Id: "+labKey), provider.Events(refusal), provider.End()),
@@ -47,6 +69,7 @@ func TestKeyIsNowhere(t *testing.T) {
 		}
 		printed += world.JSON(frames)
 	}
+	printed += world.JSON(say(w, "and say it"))
 	for _, args := range [][]string{
 		{"provider", "test", "lab"}, {"agent", "send", "m", "the last one"}, {"model", "run", "--raw", "lab/m", "and this"},
 		{"agent", "history", "--session", "s", "m"}, {"agent", "usage", "m"},
@@ -57,8 +80,10 @@ func TestKeyIsNowhere(t *testing.T) {
 	}
 	looks += inProcesses(w)
 	w.MustCtx("agent", "stop", "m")
-	if strings.Contains(printed, labKey) {
-		t.Errorf("it was printed:\n%s", printed)
+	for _, form := range []string{labKey, base64.StdEncoding.EncodeToString([]byte(labKey)), url.QueryEscape(labKey)} {
+		if strings.Contains(printed, form) {
+			t.Errorf("it was printed, as %s:\n%s", form, printed)
+		}
 	}
 	if !strings.Contains(printed, "[redacted]") || looks < 20 {
 		t.Errorf("no echo was redacted, or %d processes were looked at", looks)

@@ -38,11 +38,11 @@ func (o *outcome) log(to *log.Logger, r modelwire.Request, took time.Duration, e
 	switch {
 	case errors.Is(err, ErrDrop):
 		to.Warn("request dropped", "frames", o.frames, "took", took)
-	case err != nil:
-		to.Info("client gone", "frames", o.frames, "took", took)
-	case o.failure != nil:
+	case o.failure != nil: // also if the client did not wait for the frame after it
 		to.Warn("request failed", "frames", o.frames, "took", took, "code", string(o.failure.Code), "class", o.failure.Class,
 			"phase", o.failure.Phase, "status", o.failure.Status, "why", o.failure.Message)
+	case err != nil:
+		to.Info("client gone", "frames", o.frames, "took", took)
 	default:
 		to.Info("request", "status", o.status, "frames", o.frames, "took", took)
 	}

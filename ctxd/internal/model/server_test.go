@@ -42,8 +42,8 @@ func (d driver) Generate(ctx context.Context, p *provider.Provider, key provider
 // simple answers with one word.
 func simple(_ context.Context, _ *provider.Provider, _ provider.Secret, g *modelwire.Generate, out Sink) error {
 	for _, f := range []modelwire.Frame{
-		&modelwire.Start{Model: g.Model}, &modelwire.Delta{Text: "yes"},
-		&modelwire.MessageFrame{Content: []wire.Part{wire.Text("yes")}, Stop: modelwire.StopEnd},
+		&modelwire.Start{Model: g.Model}, &modelwire.Delta{Text: "yes!"},
+		&modelwire.MessageFrame{Content: []wire.Part{wire.Text("yes!")}, Stop: modelwire.StopEnd},
 	} {
 		if err := out.Send(f); err != nil {
 			return err

@@ -3,9 +3,9 @@ package model
 import (
 	"context"
 	"errors"
-	"strings"
 	"time"
 
+	"cortexfs.org/ctxd/internal/model/hide"
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/libctx/modelwire"
@@ -58,7 +58,16 @@ func (s *Service) generate(ctx context.Context, g *modelwire.Generate, out Sink)
 			return refusal(err, modelwire.ClassAuth)
 		}
 	}
-	return redact(driver.Generate(ctx, p, key, g, out), key)
+	filter := hide.New(key)
+	if filter == nil {
+		return driver.Generate(ctx, p, key, g, out)
+	}
+	guarded := newGuard(out, filter)
+	err = driver.Generate(ctx, p, key, g, guarded)
+	if rest := guarded.flush(); err == nil {
+		err = rest
+	}
+	return redact(err, filter)
 }
 
 // find returns a provider and the driver of its format.
@@ -136,18 +145,21 @@ func refusal(err error, class string) *modelwire.Failure {
 	return modelwire.Fail(errdefs.KindOf(err), modelwire.PhasePreSend, class, "%s", text)
 }
 
-// redact takes the key out of the words of a failure: providers like to quote
+// redact takes the key out of the words of an error: providers like to quote
 // what was wrong.
-func redact(err error, key provider.Secret) error {
+func redact(err error, filter *hide.Filter) error {
+	if err == nil {
+		return nil
+	}
 	var f *modelwire.Failure
-	if key.Empty() || !errors.As(err, &f) {
-		return err
+	switch {
+	case errors.As(err, &f):
+		clean := *f
+		words := modelwire.Fail(f.Code, f.Phase, f.Class, "%s", filter.Text(f.Message)).WithCode(filter.Text(f.ProviderCode))
+		clean.Message, clean.ProviderCode = words.Message, words.ProviderCode
+		return &clean
+	case len(filter.Find(err.Error())) > 0:
+		return errdefs.New(errdefs.KindOf(err), "%s", filter.Text(err.Error()))
 	}
-	clean := *f
-	clean.Message = strings.ReplaceAll(f.Message, key.Reveal(), key.String())
-	clean.ProviderCode = strings.ReplaceAll(f.ProviderCode, key.Reveal(), key.String())
-	if len(clean.ProviderCode) > libctx.MaxProviderCode {
-		clean.ProviderCode = ""
-	}
-	return &clean
+	return err
 }

@@ -2,8 +2,8 @@ package failure
 
 import (
 	"regexp"
-	"strings"
 
+	"cortexfs.org/ctxd/internal/model/hide"
 	"cortexfs.org/libctx/provider"
 )
 
@@ -17,13 +17,14 @@ var bearing = []*regexp.Regexp{
 	regexp.MustCompile(`()\bAIza[-_A-Za-z0-9]{20,}`),
 }
 
-// Redact takes a key, and everything that looks like one, out of a text.
+// Redact takes a key, and everything that looks like one, out of a text. It looks
+// at the text once: never at what it put in.
 func Redact(text string, key provider.Secret) string {
-	if !key.Empty() {
-		text = strings.ReplaceAll(text, key.Reveal(), key.String())
-	}
+	spans := hide.New(key).Find(text)
 	for _, r := range bearing {
-		text = r.ReplaceAllString(text, "${1}[redacted]")
+		for _, at := range r.FindAllStringSubmatchIndex(text, -1) {
+			spans = append(spans, hide.Span{From: at[3], To: at[1]}) // behind the group
+		}
 	}
-	return text
+	return hide.Replace(text, hide.Merge(spans))
 }
