@@ -72,8 +72,15 @@ func (t *transcript) frame(f wire.Frame) []block {
 		}
 		t.doing = label(f.Name, f.Arguments, 24)
 	case *wire.ToolPolicy:
-		if c, known := t.calls[f.Call]; known && !f.Allowed {
+		c, known := t.calls[f.Call]
+		if !known && len(t.calls) < maxCalls { // a call of an earlier run, whose host died, is made again
+			t.made++
+			c.number, c.name, known = t.made, f.Name, true
+		}
+		if !f.Allowed {
 			c.refused = fmt.Sprintf("%s (%s)", f.Reason, f.Code)
+		}
+		if known {
 			t.calls[f.Call] = c
 		}
 	case *wire.ToolResult:
@@ -141,7 +148,10 @@ func (t *transcript) result(f *wire.ToolResult) []block {
 	delete(t.calls, f.Call)
 	if !known {
 		t.made++
-		c.number, c.name = t.made, f.Name
+		c.number = t.made
+	}
+	if c.name == "" {
+		c.name = f.Name
 	}
 	name := label(c.name, c.args, 60)
 	if c.refused != "" {
@@ -198,13 +208,15 @@ func (t *transcript) progress(elapsed time.Duration, columns int) string {
 	return render.Clip(inert.Line(strings.Join(parts, " · ")), columns)
 }
 
-// label names a call: "fs.read README.md". What tsh routes is named by itself.
+// label names a call: "fs.read README.md". What tsh routes is named by itself,
+// where its words are known.
 func label(name libctx.Tool, args jsontext.Value, columns int) string {
 	var words []string
-	if name != "tsh" {
+	text := render.Arguments(args, columns)
+	if name != "tsh" || text == "" {
 		words = append(words, string(name))
 	}
-	if text := render.Arguments(args, columns); text != "" {
+	if text != "" {
 		words = append(words, text)
 	}
 	return strings.Join(words, " ")

@@ -74,6 +74,26 @@ note: agent: well
 	}
 }
 
+// TestTranscriptOfRepeatedCalls: calls that are made again, because the host of
+// their own run died, have names and numbers as all others.
+func TestTranscriptOfRepeatedCalls(t *testing.T) {
+	var s transcript
+	s.begin()
+	got := play(t, &s,
+		`{"type":"start",`+run+`,"client_id":"a"}`,
+		`{"type":"tool_policy",`+run+`,"call":"c1","allowed":true,"via":"tsh","name":"fs.read"}`,
+		`{"type":"tool_result",`+run+`,"call":"c1","name":"tsh","status":"ok","content":"x","truncated":false,"duration_ms":4}`,
+		`{"type":"tool_policy",`+run+`,"call":"c2","allowed":true}`,
+		`{"type":"tool_result",`+run+`,"call":"c2","name":"fs.list","status":"ok","content":"x","truncated":false,"duration_ms":4}`,
+		`{"type":"tool_result",`+run+`,"call":"c3","name":"tsh","status":"error","content":"not executed","truncated":false,"duration_ms":0}`,
+		`{"type":"done",`+run+`,"status":"ok"}`,
+	)
+	want := "note: tool 1 fs.read … 1 B 4 ms\nnote: tool 2 fs.list … 1 B 4 ms\nnote: tool 3 tsh … failed 12 B 0 ms\n"
+	if got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+}
+
 func TestTranscriptOfBadEnds(t *testing.T) {
 	var s transcript
 	s.begin()

@@ -384,35 +384,6 @@ func TestInterrupts(t *testing.T) {
 	}
 }
 
-// TestNeverBegun: whatever a client can know its run by, the end of one that never
-// began is the end of the command; that of somebody else's is not.
-func TestNeverBegun(t *testing.T) {
-	w := newWorld(t)
-	queued := `{"type":"queued","run":"RUN","client_id":"ID","position":1}`
-	failed := []string{`{"type":"error","run":"RUN","client_id":"ID","code":"ENOSPC","message":"full"}`, `{"type":"done","run":"RUN","client_id":"ID","status":"error"}`}
-	for _, c := range []struct {
-		frames []string
-		code   int
-		err    string
-	}{
-		{[]string{queued, neverBegun}, 130, "queued: 1 before this one\nctx: agent %s: the run was cancelled\n"},
-		{[]string{queued, strings.Replace(neverBegun, `"client_id":"ID",`, "", 1)}, 130, "queued: 1 before this one\nctx: agent %s: the run was cancelled\n"},
-		{[]string{neverBegun}, 130, "ctx: agent %s: the run was cancelled\n"},
-		{append([]string{queued}, failed...), 1, "queued: 1 before this one\nctx: agent %s: full\n"},
-		{failed, 1, "ctx: agent %s: full\n"},
-		{[]string{strings.NewReplacer("RUN", "01JDZ0000000000000000000BB", `"ID"`, `"other"`).Replace(neverBegun), start, done}, 0, ""},
-	} {
-		w.serve(answering(c.frames...), answering(c.frames...))
-		for _, command := range []string{"send", "tsh"} {
-			err := c.err
-			if err != "" {
-				err = fmt.Sprintf(err, command)
-			}
-			w.want(w.run("agent", command, "coder", "x"), c.code, "", err)
-		}
-	}
-}
-
 func TestTimeout(t *testing.T) {
 	w := newWorld(t)
 	w.serve(func(p *peer) {

@@ -2,6 +2,9 @@ package runs
 
 import (
 	"fmt"
+	"io"
+	"io/fs"
+	"os"
 	"strings"
 	"time"
 
@@ -20,6 +23,7 @@ type show struct {
 	speak   speech
 	thought thought
 	calls   map[libctx.Call]call
+	shared  bool // text and lines beside it go to one terminal, file or pipe
 
 	refusal string // why the latest call with a result was refused, "" if it was not
 }
@@ -35,7 +39,25 @@ type call struct {
 const maxCalls = 1024
 
 func newShow(p *output.Printer) *show {
-	return &show{out: p, speak: speech{out: p}, calls: make(map[libctx.Call]call)}
+	return &show{
+		out: p, speak: speech{out: p}, calls: make(map[libctx.Call]call),
+		shared: p.OutTTY && p.ErrTTY || sameFile(p.Out, p.Err),
+	}
+}
+
+// sameFile reports whether two streams are one terminal, file or pipe.
+func sameFile(a, b io.Writer) bool {
+	type file interface{ Stat() (fs.FileInfo, error) }
+	one, ok := a.(file)
+	other, same := b.(file)
+	if !ok || !same {
+		return false
+	}
+	if x, err := one.Stat(); err == nil {
+		y, err := other.Stat()
+		return err == nil && os.SameFile(x, y)
+	}
+	return false
 }
 
 // frame shows one frame. Frames that say nothing to people are passed over.
@@ -66,8 +88,14 @@ func (s *show) frame(f wire.Frame) {
 			s.calls[f.Call] = call{name: f.Name, args: f.Arguments.Clone()}
 		}
 	case *wire.ToolPolicy:
-		if c := s.calls[f.Call]; !f.Allowed {
+		c, known := s.calls[f.Call]
+		if !known { // a call of an earlier run, whose host died, is made again
+			c.name = f.Name
+		}
+		if !f.Allowed {
 			c.refused = fmt.Sprintf("%s (%s)", f.Reason, f.Code)
+		}
+		if known || len(s.calls) < maxCalls {
 			s.calls[f.Call] = c
 		}
 	case *wire.ToolResult:
@@ -96,10 +124,10 @@ func (s *show) frame(f wire.Frame) {
 }
 
 func (s *show) result(f *wire.ToolResult) {
-	c, known := s.calls[f.Call]
+	c := s.calls[f.Call]
 	delete(s.calls, f.Call)
 	s.refusal = c.refused
-	if !known {
+	if c.name == "" {
 		c.name = f.Name
 	}
 	if c.refused != "" {
@@ -121,20 +149,21 @@ func (s *show) result(f *wire.ToolResult) {
 }
 
 // line names the call: "tool fs.read README.md". What tsh routes is named by
-// itself.
+// itself, where its words are known.
 func (c call) line() string {
 	words := []string{"tool"}
-	if c.name != "tsh" {
+	args := render.Arguments(c.args, 60)
+	if c.name != "tsh" || args == "" {
 		words = append(words, string(c.name))
 	}
-	if args := render.Arguments(c.args, 60); args != "" {
+	if args != "" {
 		words = append(words, args)
 	}
 	return strings.Join(words, " ")
 }
 
-// note and warn speak beside the text; where both are one terminal, the text's
-// line is ended first.
+// note and warn speak beside the text; where both go to one place, the text's line
+// is ended first.
 func (s *show) note(line string) {
 	if !s.out.Quiet {
 		s.warn(line)
@@ -149,7 +178,7 @@ func (s *show) detail(line string) {
 }
 
 func (s *show) warn(line string) {
-	if s.out.OutTTY && s.out.ErrTTY {
+	if s.shared {
 		s.speak.newline()
 	}
 	s.out.Warn(line)
