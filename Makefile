@@ -19,7 +19,7 @@ export GOFLAGS := -trimpath -buildvcs=false -tags=urfave_cli_no_docs
 LDFLAGS := -s -w -buildid= -X cortexfs.org/libctx.Version=$(VERSION)
 GOBUILD := CGO_ENABLED=0 go build -ldflags '$(LDFLAGS)'
 
-.PHONY: help setup build demo test lint alone fuzz soak bench install clean $(PROGRAMS)
+.PHONY: help setup build demo test lint alone fuzz soak bench pictures install clean $(PROGRAMS)
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 10
@@ -48,8 +48,8 @@ lint: ## formatting and vet
 	@unformatted=$$(gofmt -l $(MODULES)); [ -z "$$unformatted" ] || { echo "gofmt would change:"; echo "$$unformatted"; exit 1; }
 	go vet work
 
-alone: ## build each module without the workspace
-	@for m in $(MODULES); do (cd $$m && GOWORK=off go build ./...) || exit 1; done
+alone: ## build and vet each module, with its tests, without the workspace
+	@for m in $(MODULES); do (cd $$m && GOWORK=off go build ./... && GOWORK=off go vet ./...) || exit 1; done
 
 fuzz: ## run every fuzz target for FUZZTIME
 	@scripts/fuzz $(FUZZTIME)
@@ -60,9 +60,13 @@ soak: ## kill, fill and flood the suite for TIME, then check every ledger (docs/
 bench: ## measure beside the floors, about five minutes (docs/performance.md)
 	@cd tests && go test -run '^$$' -bench . -timeout 20m ./bench
 
+pictures: ## draw the pictures of the README anew, from real runs
+	@cd tests && go test -count 1 ./pictures -args -update
+
 install: build ## copy programs and manual pages to DESTDIR/PREFIX
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1
 	install -m 755 $(addprefix bin/,$(PROGRAMS)) $(DESTDIR)$(PREFIX)/bin
+	install -m 755 agent.sh $(DESTDIR)$(PREFIX)/bin/ctx-agent.sh
 	install -m 644 docs/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1
 
 clean: ## remove what was built

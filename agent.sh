@@ -8,8 +8,9 @@
 set -eu
 
 if ! ctx=$(command -v ctx); then
-	self=$(readlink -f -- "$0")
-	ctx=${self%/*}/bin/ctx
+	here=$(dirname -- "$(readlink -f -- "$0")")
+	ctx=$here/ctx # where it is installed
+	[ -f "$ctx" ] || ctx=$here/bin/ctx
 fi
 
 case ${1-} in
