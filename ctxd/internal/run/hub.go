@@ -207,15 +207,23 @@ func (h *Hub) all() []*Live {
 	return lives
 }
 
-// Shutdown cancels every run, waits until all have settled, and closes every
-// session. Later requests are refused with errdefs.Busy. It may be called more
-// than once.
-func (h *Hub) Shutdown() {
+// Why every run of an agent ends: somebody asked for it, or its process has to end
+// without having been asked by a client. The runs are then cancelled, or interrupted
+// as those of a host that died are.
+var (
+	ErrStopped = errdefs.New(errdefs.Cancelled, "the agent was stopped")
+	ErrHost    = errdefs.New(errdefs.Interrupted, "the host stopped")
+)
+
+// Shutdown ends every run for a reason, ErrStopped or ErrHost, waits until all have
+// settled, and closes every session. Later requests are refused with errdefs.Busy.
+// It may be called more than once; what ended a run first counts.
+func (h *Hub) Shutdown(why error) {
 	h.mu.Lock()
 	h.closing = true
 	h.mu.Unlock()
 	for _, l := range h.all() {
-		l.cancelAll(errdefs.New(errdefs.Cancelled, "the agent was stopped"))
+		l.cancelAll(why)
 	}
 	h.runs.Wait()
 	h.end()

@@ -338,7 +338,7 @@ func (l *Live) runs() []*Run {
 	return append(all, l.waiting...)
 }
 
-// stop cancels one run. Called with mu held.
+// stop tells one run to end, and why. Called with mu held.
 func (l *Live) stop(r *Run, why error) {
 	state, err := r.advance(Cancel)
 	if err != nil {
@@ -349,7 +349,11 @@ func (l *Live) stop(r *Run, why error) {
 		is := func(o *Run) bool { return o == r }
 		l.queue = slices.DeleteFunc(l.queue, is)
 		l.waiting = slices.DeleteFunc(l.waiting, is)
-		l.abandon(r, nil, "cancelled")
+		if errdefs.Is(why, errdefs.Interrupted) {
+			l.abandon(r, why, "error")
+		} else {
+			l.abandon(r, nil, "cancelled")
+		}
 	}
 }
 

@@ -95,7 +95,8 @@ func (r *Run) advance(e Event) (State, error) {
 	return s, err
 }
 
-// Cancelled reports whether somebody cancelled the run.
+// Cancelled reports whether the run was told to end: somebody cancelled it, or its
+// host ends.
 func (r *Run) Cancelled() bool { return r.ctx.Err() != nil }
 
 // reason is what a checkpoint or an error frame says of an error.
@@ -106,7 +107,10 @@ func reason(err error) (errdefs.Kind, string) {
 
 // checkpoint is the end of a run whose worker returned err.
 func (r *Run) checkpoint(err error) *session.Checkpoint {
-	c := &session.Checkpoint{Run: r.ID, Outcome: judge(r.Cancelled(), err)}
+	c := &session.Checkpoint{Run: r.ID, Outcome: judge(context.Cause(r.ctx), err)}
+	if c.Outcome == session.Interrupted {
+		err = context.Cause(r.ctx)
+	}
 	if c.Outcome != session.Completed && c.Outcome != session.Cancelled {
 		c.Code, c.Message = reason(err)
 	}

@@ -56,11 +56,14 @@ func TurnLimit(format string, args ...any) error {
 	return &errdefs.Error{Kind: errdefs.TooMuch, Text: fmt.Sprintf(format, args...), Err: errTurns}
 }
 
-// judge turns what an engine returned into the outcome of a checkpoint. A cancelled run is
-// cancelled whatever its engine ran into meanwhile: cancellation wins.
-func judge(cancelled bool, err error) string {
+// judge turns why a run was told to end (nil: it was not) and what its engine
+// returned into the outcome of a checkpoint. A cancelled run is cancelled whatever
+// its engine ran into meanwhile: cancellation wins.
+func judge(cause, err error) string {
 	switch {
-	case cancelled:
+	case errdefs.Is(cause, errdefs.Interrupted):
+		return session.Interrupted
+	case cause != nil:
 		return session.Cancelled
 	case err == nil:
 		return session.Completed

@@ -39,19 +39,21 @@ func TestEveryCell(t *testing.T) {
 
 func TestJudge(t *testing.T) {
 	for _, c := range []struct {
-		cancelled bool
-		err       error
-		want      string
+		cause, err error
+		want       string
 	}{
-		{false, nil, session.Completed},
-		{true, nil, session.Cancelled},
-		{true, errors.New("x"), session.Cancelled},
-		{false, errors.New("x"), session.Failed},
-		{false, TurnLimit("x"), session.MaxTurns},
-		{false, errdefs.New(errdefs.TooMuch, "x"), session.Failed},
+		{nil, nil, session.Completed},
+		{ErrStopped, nil, session.Cancelled},
+		{ErrStopped, errors.New("x"), session.Cancelled},
+		{ErrStopped, ErrHost, session.Cancelled},
+		{ErrHost, nil, session.Interrupted},
+		{ErrHost, ErrHost, session.Interrupted},
+		{nil, errors.New("x"), session.Failed},
+		{nil, TurnLimit("x"), session.MaxTurns},
+		{nil, errdefs.New(errdefs.TooMuch, "x"), session.Failed},
 	} {
-		if got := judge(c.cancelled, c.err); got != c.want {
-			t.Errorf("judge(%v,%v) = %v, want %v", c.cancelled, c.err, got, c.want)
+		if got := judge(c.cause, c.err); got != c.want {
+			t.Errorf("judge(%v,%v) = %v, want %v", c.cause, c.err, got, c.want)
 		}
 	}
 }

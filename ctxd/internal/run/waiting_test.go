@@ -84,9 +84,13 @@ func TestToldOfItsEnd(t *testing.T) {
 			free()
 		}, []string{"queued 1", "done cancelled"}},
 		{"stopped", func(c *conversation, free func()) {
-			c.live.cancelAll(errdefs.New(errdefs.Cancelled, "the agent was stopped"))
+			c.live.cancelAll(ErrStopped)
 			free()
 		}, []string{"queued 1", "done cancelled"}},
+		{"host ends", func(c *conversation, free func()) {
+			c.live.cancelAll(ErrHost)
+			free()
+		}, []string{"queued 1", "error EINTR", "done error"}},
 		{"can not begin", func(c *conversation, free func()) {
 			c.store.refuse = func(batch string) error {
 				if strings.Contains(batch, "start") && !strings.Contains(batch, "completed") { // those that ended well are not meant

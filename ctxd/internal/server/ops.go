@@ -5,6 +5,7 @@ import (
 	"os"
 
 	"cortexfs.org/ctxd/internal/authz"
+	"cortexfs.org/ctxd/internal/run"
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/libctx/session"
@@ -100,7 +101,7 @@ func (s *Server) stop(ctx context.Context, c *conn, r wire.Request) error {
 	if err != nil {
 		return err
 	}
-	s.cfg.Hub.Shutdown()
+	s.cfg.Hub.Shutdown(run.ErrStopped)
 	c.answer(ctx, &wire.Done{Head: wire.Head{Type: "done"}, Op: "stop", Agent: s.cfg.Agent, Status: "ok"})
 	s.stopping.Do(func() { close(s.stopped) })
 	return nil

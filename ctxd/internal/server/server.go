@@ -59,13 +59,14 @@ const (
 // Serve answers clients until the context ends, a client asks the agent to
 // stop, or nothing happened for the idle time. It stops accepting before it
 // decides to end and serves everything it accepted; what the kernel still
-// queues belongs to whoever else holds the socket.
+// queues belongs to whoever else holds the socket. Runs that the end of the
+// context or a failure finds going on are interrupted.
 func (s *Server) Serve(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var conns sync.WaitGroup
 	defer conns.Wait()
-	defer s.cfg.Hub.Shutdown()
+	defer s.cfg.Hub.Shutdown(run.ErrHost)
 	defer cancel()
 	for {
 		reason, late, err := s.round(ctx, &conns)
