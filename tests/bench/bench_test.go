@@ -47,6 +47,8 @@ func BenchmarkSuite(b *testing.B) {
 	s.memory()
 	s.files()
 	s.models()
+	s.formats()
+	s.deltas()
 	fmt.Printf("\n%s %s/%s, %d CPUs, ctx %s\n\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), libctx.Version)
 	s.print(os.Stdout)
 	fmt.Println()
