@@ -161,7 +161,7 @@ func TestHugeArguments(t *testing.T) {
 	w, _ := lab(t, provider.InTurn(t, huge, provider.Text("well")), "bash")
 	frames := say(w, "much")
 	want(t, frames, "start usage_uncertain error done", "error")
-	holds(t, frames, `"code":"EMSGSIZE"`)
+	holds(t, frames, `"code":"EREMOTEIO"`)
 	want(t, say(w, "less"), "start message usage done", "ok")
 	if n := len(recorded(w)); n > 1<<20 {
 		t.Errorf("the ledger has %d bytes", n)

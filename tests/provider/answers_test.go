@@ -200,9 +200,9 @@ func TestOddAnswers(t *testing.T) {
 		"usage twice":           {scripted.Stream(scripted.Usage(1, 1), scripted.Content("x"), scripted.Finish("stop"), scripted.Usage(2, 2), scripted.Done), "end; text x"},
 		"unknown members":       {scripted.Stream(`{"new":{"a":[1]},"error":null,"usage":null,"choices":[{"index":0,"delta":{"content":"x","new":1}}]}`, scripted.Finish("stop"), scripted.Done), "end; text x"},
 		"a reset":               {scripted.Seq(scripted.Head(), scripted.Reset), "EREMOTEIO"},
-		"a huge event":          {scripted.Seq(scripted.Head(), scripted.Bytes("data: "+strings.Repeat("x", libctx.MaxEvent+1))), "EMSGSIZE body 200 limit accepted"},
-		"17 MiB of arguments":   {scripted.Calls(scripted.Call{ID: "a", Name: "tsh", Arguments: `{"x":"` + strings.Repeat("x", 17<<20) + `"}`}), "EMSGSIZE decode 200 limit seen accepted"},
-		"too many events":       {scripted.Seq(scripted.Head(), scripted.Bytes(strings.Repeat("data: {}\n\n", libctx.MaxModelEvents+1))), "EMSGSIZE body 200 limit accepted"},
+		"a huge event":          {scripted.Seq(scripted.Head(), scripted.Bytes("data: "+strings.Repeat("x", libctx.MaxEvent+1))), "EREMOTEIO body 200 limit accepted"},
+		"17 MiB of arguments":   {scripted.Calls(scripted.Call{ID: "a", Name: "tsh", Arguments: `{"x":"` + strings.Repeat("x", 17<<20) + `"}`}), "EREMOTEIO decode 200 limit seen accepted"},
+		"too many events":       {scripted.Seq(scripted.Head(), scripted.Bytes(strings.Repeat("data: {}\n\n", libctx.MaxModelEvents+1))), "EREMOTEIO body 200 limit accepted"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			m := m.in(t)

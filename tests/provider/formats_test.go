@@ -240,9 +240,9 @@ func TestFormatOddAnswers(t *testing.T) {
 			"half JSON":           {stream("data: {\"type\":{\n\n"), "EREMOTEIO decode 200 interrupted accepted"},
 			"no UTF-8":            {stream("data: {\"type\":\"\xff\"}\n\n"), "EREMOTEIO decode 200 interrupted accepted"},
 			"events of later":     {stream(append([]string{"event: weather\ndata: {\"type\":\"weather\",\"rain\":[1]}\n\n", "id: 7\n\n"}, end...)...), "end"},
-			"a huge event":        {scripted.Seq(scripted.Head(), scripted.Bytes("data: "+strings.Repeat("x", libctx.MaxEvent+1))), "EMSGSIZE body 200 limit accepted"},
-			"17 MiB of arguments": {call(`{"x":"` + strings.Repeat("x", 17<<20) + `"}`), "EMSGSIZE decode 200 limit seen accepted"},
-			"too many events":     {scripted.Seq(scripted.Head(), scripted.Bytes(strings.Repeat("data: {}\n\n", libctx.MaxModelEvents+1))), "EMSGSIZE body 200 limit accepted"},
+			"a huge event":        {scripted.Seq(scripted.Head(), scripted.Bytes("data: "+strings.Repeat("x", libctx.MaxEvent+1))), "EREMOTEIO body 200 limit accepted"},
+			"17 MiB of arguments": {call(`{"x":"` + strings.Repeat("x", 17<<20) + `"}`), "EREMOTEIO decode 200 limit seen accepted"},
+			"too many events":     {scripted.Seq(scripted.Head(), scripted.Bytes(strings.Repeat("data: {}\n\n", libctx.MaxModelEvents+1))), "EREMOTEIO body 200 limit accepted"},
 		}
 		for theirs, ours := range d.reasons {
 			cases["ends by "+theirs] = struct {

@@ -114,7 +114,7 @@ func TestWrongPlaces(t *testing.T) {
 			t.Errorf("no model: %s", got)
 		}
 		a := m.ask(asks(model))
-		if got := a.said(); got != "EREMOTEIO headers 200 other accepted" || a.failure.Message != "a web page came, not an answer: Sign in" {
+		if got := a.said(); got != "EREMOTEIO headers 200 other accepted" || a.failure.Message != "HTTP 200: a web page came, not an answer: Sign in" {
 			t.Errorf("a page: %s: %s", got, a.failure.Message)
 		}
 	})

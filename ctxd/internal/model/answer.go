@@ -36,7 +36,7 @@ func (a *answer) Send(f modelwire.Frame) error {
 	}
 	switch {
 	case errdefs.Is(err, errdefs.TooBig):
-		a.wrong = modelwire.Fail(errdefs.TooBig, modelwire.PhaseDecode, modelwire.ClassLimit, "%v", err)
+		a.wrong = modelwire.Fail(errdefs.Provider, modelwire.PhaseDecode, modelwire.ClassLimit, "%v", err)
 		return a.wrong
 	case err != nil:
 		a.wrong = errdefs.New(errdefs.Internal, "the driver sent a wrong frame: %w", err)

@@ -43,7 +43,7 @@ func TestDriversFail(t *testing.T) {
 		}, "start error done", errdefs.Internal, modelwire.ClassOther, true},
 		"too much": {func(g *modelwire.Generate, out Sink) error {
 			return errors.Join(out.Send(start(g)), out.Send(&modelwire.MessageFrame{Content: make([]wire.Part, 2000), Stop: modelwire.StopEnd}))
-		}, "start error done", errdefs.TooBig, modelwire.ClassLimit, true},
+		}, "start error done", errdefs.Provider, modelwire.ClassLimit, true},
 		"a failure": {func(*modelwire.Generate, Sink) error {
 			return fmt.Errorf("wrapped: %w", modelwire.Fail(errdefs.Provider, modelwire.PhaseConnect, modelwire.ClassNetwork, "no"))
 		}, "error done", errdefs.Provider, modelwire.ClassNetwork, false},

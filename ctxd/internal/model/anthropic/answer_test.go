@@ -201,7 +201,7 @@ func TestLimits(t *testing.T) {
 	} {
 		_, err := play(events...)
 		var f *modelwire.Failure
-		if !errors.As(err, &f) || f.Class != modelwire.ClassLimit || f.Code != errdefs.TooBig {
+		if !errors.As(err, &f) || f.Class != modelwire.ClassLimit || f.Code != errdefs.Provider {
 			t.Errorf("%s: %v", what, err)
 		}
 	}

@@ -106,7 +106,7 @@ func (a *Answer) Finish(stop string, opaque *modelwire.Opaque) error {
 		}
 	}
 	if _, err := modelwire.MarshalFrame(m); errdefs.Is(err, errdefs.TooBig) {
-		return a.Fail(modelwire.Fail(errdefs.TooBig, modelwire.PhaseDecode, modelwire.ClassLimit, "%s", err))
+		return a.Fail(modelwire.Fail(errdefs.Provider, modelwire.PhaseDecode, modelwire.ClassLimit, "%s", err))
 	}
 	if err := a.out.Send(m); err != nil {
 		return err
@@ -182,7 +182,7 @@ func Word(s string) string {
 }
 
 func tooBig(format string, args ...any) error {
-	return modelwire.Fail(errdefs.TooBig, modelwire.PhaseDecode, modelwire.ClassLimit, format, args...)
+	return modelwire.Fail(errdefs.Provider, modelwire.PhaseDecode, modelwire.ClassLimit, format, args...)
 }
 
 func blank(s string) bool { return strings.TrimSpace(s) == "" }

@@ -76,11 +76,11 @@ func TestLimits(t *testing.T) {
 		_, err := a.Text()
 		must(t, err)
 	}
-	if _, err := a.Call("x", "tsh"); !errdefs.Is(err, errdefs.TooBig) {
+	if _, err := a.Call("x", "tsh"); !errdefs.Is(err, errdefs.Provider) {
 		t.Errorf("a part too many: %v", err)
 	}
 	a, _ = begin(t)
-	if err := a.Grow(libctx.MaxModelMessage + 1); !errdefs.Is(err, errdefs.TooBig) {
+	if err := a.Grow(libctx.MaxModelMessage + 1); !errdefs.Is(err, errdefs.Provider) {
 		t.Errorf("too long: %v", err)
 	}
 }

@@ -113,7 +113,7 @@ func deltas(out model.Sink, text string, calls []call) ([]wire.Part, error) {
 			&modelwire.CallEnd{Index: i},
 		}
 		if i >= libctx.MaxModelParts-1 {
-			return nil, modelwire.Fail(errdefs.TooBig, modelwire.PhaseDecode, modelwire.ClassLimit, "more than %d parts", libctx.MaxModelParts)
+			return nil, modelwire.Fail(errdefs.Provider, modelwire.PhaseDecode, modelwire.ClassLimit, "more than %d parts", libctx.MaxModelParts)
 		}
 		for _, f := range frames {
 			if err := out.Send(f); err != nil {

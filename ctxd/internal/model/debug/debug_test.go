@@ -194,7 +194,7 @@ func TestTools(t *testing.T) {
 		}
 	}
 	many := strings.Repeat("run: a\n", libctx.MaxModelParts+1)
-	if _, err := ask(t.Context(), "debug/tools", []modelwire.Message{user(many)}, nil); !errdefs.Is(err, errdefs.TooBig) {
+	if _, err := ask(t.Context(), "debug/tools", []modelwire.Message{user(many)}, nil); !errdefs.Is(err, errdefs.Provider) {
 		t.Errorf("too many calls: %v", err)
 	}
 }

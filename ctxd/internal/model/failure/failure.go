@@ -6,9 +6,11 @@
 package failure
 
 import (
+	"fmt"
 	"time"
 
 	"cortexfs.org/ctxd/internal/model/transport"
+	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/libctx/modelwire"
 	"cortexfs.org/libctx/provider"
@@ -32,23 +34,39 @@ func Broken(e *transport.Error, key provider.Secret) *modelwire.Failure {
 	case e.Phase == modelwire.PhaseBody, e.Phase == modelwire.PhaseDecode:
 		class = modelwire.ClassInterrupted
 	}
-	f := modelwire.Fail(e.Kind, e.Phase, class, "%s", Redact(e.Error(), key))
-	return opened(f, e.Status)
+	kind := e.Kind
+	if kind == errdefs.TooBig { // the answer is, which is the provider's doing
+		kind = errdefs.Provider
+	}
+	return opened(modelwire.Fail(kind, e.Phase, class, "%s", Redact(e.Error(), key)), e.Status)
 }
 
 // refused is an answer that was no event stream.
 func refused(e *transport.Error, key provider.Secret) *modelwire.Failure {
-	f := classified(told(e), e.Phase, e.Status, key)
-	if f.Message == "" {
-		f = modelwire.Fail(f.Code, f.Phase, f.Class, "%s", Redact(e.Error(), key)).WithCode(f.ProviderCode)
+	report, message := told(e)
+	class := classify(report, e.Status)
+	f := modelwire.Fail(codeOf(class, report, e.Status), e.Phase, class, "%s", Redact(message, key))
+	return opened(After(f.WithCode(Redact(report.word(), key)), retryAfter(e.Header, time.Now())), e.Status)
+}
+
+// After adds the wait a provider asks for, to the words for people too.
+func After(f *modelwire.Failure, wait time.Duration) *modelwire.Failure {
+	if f.WithRetryAfter(wait); f.RetryAfterMS == 0 {
+		return f
 	}
-	return opened(f.WithRetryAfter(retryAfter(e.Header, time.Now())), e.Status)
+	words := fmt.Sprintf(" (retry in %d s)", (f.RetryAfterMS+999)/1000)
+	if len(f.Message)+len(words) <= libctx.MaxFailureText {
+		f.Message += words
+	}
+	return f
 }
 
 // Said is the failure that a provider reports in an answer that began well, with
 // this status.
 func Said(r Report, status int, key provider.Secret) *modelwire.Failure {
-	return opened(classified(r, modelwire.PhaseProvider, status, key), status)
+	class := classify(r, status)
+	f := modelwire.Fail(codeOf(class, r, status), modelwire.PhaseProvider, class, "%s", Redact(r.Message, key))
+	return opened(f.WithCode(Redact(r.word(), key)), status)
 }
 
 // opened adds the status, and what it says of the usage: a request that was
@@ -57,12 +75,6 @@ func opened(f *modelwire.Failure, status int) *modelwire.Failure {
 	f.Status = status
 	f.Accepted = status >= 200 && status <= 299 || status >= 500 || status == 408
 	return f
-}
-
-func classified(r Report, phase string, status int, key provider.Secret) *modelwire.Failure {
-	class := classify(r, status)
-	f := modelwire.Fail(codeOf(class, r, status), phase, class, "%s", Redact(r.Message, key))
-	return f.WithCode(Redact(r.word(), key))
 }
 
 // codeOf is the kind a class of failures has.

@@ -25,43 +25,43 @@ func TestRefused(t *testing.T) {
 		body   string
 		want   string // code phase class provider_code accepted message
 	}{
-		"a key":              {401, `{"error":{"message":"Incorrect API key provided: sk-abcd****wxyz","type":"invalid_request_error","param":null,"code":"invalid_api_key"}}`, "EACCES provider auth invalid_api_key false Incorrect API key provided: [redacted]"},
-		"no key, no words":   {401, ``, "EACCES provider auth  false status 401"},
-		"forbidden":          {403, `{"error":{"message":"no","type":"permission_error"}}`, "EACCES provider auth permission_error false no"},
-		"a country":          {403, `{"error":{"message":"no","type":"request_forbidden","code":"unsupported_country_region_territory"}}`, "EREMOTEIO provider policy unsupported_country_region_territory false no"},
-		"payment":            {402, `{"error":{"message":"credits","code":402}}`, "EREMOTEIO provider quota 402 false credits"},
-		"quota":              {429, `{"error":{"message":"You exceeded your current quota","type":"insufficient_quota","code":"insufficient_quota"}}`, "EREMOTEIO provider quota insufficient_quota false You exceeded your current quota"},
-		"rate":               {429, `{"error":{"message":"Rate limit reached","type":"tokens","code":"rate_limit_exceeded"}}`, "EREMOTEIO provider rate_limit rate_limit_exceeded false Rate limit reached"},
-		"rate, a phrase":     {429, `{"error":{"message":"too many tokens per minute","type":"tokens","code":null}}`, "EREMOTEIO provider rate_limit tokens false too many tokens per minute"},
-		"rate, no JSON":      {429, "Too Many Requests\r\n", "EREMOTEIO provider rate_limit  false Too Many Requests"},
-		"Google":             {429, `{"error":{"code":429,"message":"x","status":"RESOURCE_EXHAUSTED"}}`, "EREMOTEIO provider rate_limit 429 false x"},
-		"context":            {400, `{"error":{"message":"This model's maximum context length is 128000 tokens.","type":"invalid_request_error","code":"context_length_exceeded"}}`, "E2BIG provider context_overflow context_length_exceeded false This model's maximum context length is 128000 tokens."},
-		"context, phrase":    {400, `{"object":"error","message":"This model's maximum context length is 4096 tokens","type":"BadRequestError","code":400}`, "E2BIG provider context_overflow 400 false This model's maximum context length is 4096 tokens"},
-		"context, llama":     {400, `{"error":{"code":400,"message":"the request exceeds the available context size","type":"exceed_context_size_error"}}`, "E2BIG provider context_overflow 400 false the request exceeds the available context size"},
-		"context, 500":       {500, `{"error":"prompt is too long: 9 > 8"}`, "E2BIG provider context_overflow  true prompt is too long: 9 > 8"},
-		"context, in auth":   {400, `{"error":{"message":"prompt is too long","type":"authentication_error"}}`, "EACCES provider auth authentication_error false prompt is too long"},
-		"context, in 401":    {401, `{"error":{"message":"token limit"}}`, "EACCES provider auth  false token limit"},
-		"too large":          {413, `<html>`, "EMSGSIZE provider limit  false status 413, with a web page"},
-		"no model":           {404, `{"error":{"message":"no such model","code":"model_not_found"}}`, "ENOENT provider invalid model_not_found false no such model"},
-		"not found":          {404, `404 page not found`, "ENOENT provider invalid  false 404 page not found"},
-		"invalid":            {400, `{"error":{"message":"Unknown parameter: 'x'","type":"invalid_request_error","code":"unknown_parameter"}}`, "EINVAL provider invalid unknown_parameter false Unknown parameter: 'x'"},
-		"detail":             {422, `{"detail":[{"loc":["body"],"msg":"extra"}]}`, `EINVAL provider invalid  false {"detail":[{"loc":["body"],"msg":"extra"}]}`},
-		"detail, a text":     {422, `{"detail":"extra"}`, `EINVAL provider invalid  false extra`},
-		"timeout":            {408, ``, "EREMOTEIO provider interrupted  true status 408"},
-		"broken":             {500, `{"error":{"message":"sorry","type":"server_error"}}`, "EREMOTEIO provider server server_error true sorry"},
-		"gateway":            {502, `<html>bad gateway</html>`, "EREMOTEIO provider server  true status 502, with a web page"},
-		"overloaded":         {503, `{"error":{"message":"busy"}}`, "EREMOTEIO provider overloaded  true busy"},
-		"overloaded, 529":    {529, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`, "EREMOTEIO provider overloaded overloaded_error true Overloaded"},
-		"slow down":          {503, `{"error":{"message":"x","code":"slow_down"}}`, "EREMOTEIO provider overloaded slow_down true x"},
-		"policy":             {400, `{"error":{"message":"x","code":"content_policy_violation"}}`, "EREMOTEIO provider policy content_policy_violation false x"},
-		"moved":              {302, ``, "EREMOTEIO provider other  false status 302"},
-		"odd status":         {700, `{"error":7}`, "EREMOTEIO provider server  true 7"},
-		"JSON with 200":      {200, `{"id":"x","choices":[]}`, `EREMOTEIO headers other  true {"id":"x","choices":[]}`},
-		"error with 200":     {200, `{"error":{"message":"slow","code":429}}`, "EREMOTEIO headers rate_limit 429 true slow"},
-		"terminal codes":     {500, "\x1b[31mred\x07\u202e\x00\xff", `EREMOTEIO provider server  true \x1b[31mred\x07\u202e␀�`},
-		"an odd code":        {400, `{"error":{"code":{"x":1},"type":["y"],"message":"z"}}`, "EINVAL provider invalid  false z"},
-		"names twice":        {401, `{"error":{"code":"invalid_api_key","message":"a"},"error":{"code":"invalid_api_key","message":"b"}}`, "EACCES provider auth invalid_api_key false b"},
-		"a code in capitals": {429, `{"error":{"code":"Rate-Limit-Exceeded","message":"x"}}`, "EREMOTEIO provider rate_limit Rate-Limit-Exceeded false x"},
+		"a key":              {401, `{"error":{"message":"Incorrect API key provided: sk-abcd****wxyz","type":"invalid_request_error","param":null,"code":"invalid_api_key"}}`, "EACCES provider auth invalid_api_key false HTTP 401: Incorrect API key provided: [redacted]"},
+		"no key, no words":   {401, ``, "EACCES provider auth  false HTTP 401 Unauthorized"},
+		"forbidden":          {403, `{"error":{"message":"no","type":"permission_error"}}`, "EACCES provider auth permission_error false HTTP 403: no"},
+		"a country":          {403, `{"error":{"message":"no","type":"request_forbidden","code":"unsupported_country_region_territory"}}`, "EREMOTEIO provider policy unsupported_country_region_territory false HTTP 403: no"},
+		"payment":            {402, `{"error":{"message":"credits","code":402}}`, "EREMOTEIO provider quota 402 false HTTP 402: credits"},
+		"quota":              {429, `{"error":{"message":"You exceeded your current quota","type":"insufficient_quota","code":"insufficient_quota"}}`, "EREMOTEIO provider quota insufficient_quota false HTTP 429: You exceeded your current quota"},
+		"rate":               {429, `{"error":{"message":"Rate limit reached","type":"tokens","code":"rate_limit_exceeded"}}`, "EREMOTEIO provider rate_limit rate_limit_exceeded false HTTP 429: Rate limit reached"},
+		"rate, a phrase":     {429, `{"error":{"message":"too many tokens per minute","type":"tokens","code":null}}`, "EREMOTEIO provider rate_limit tokens false HTTP 429: too many tokens per minute"},
+		"rate, no JSON":      {429, "Too Many Requests\r\n", "EREMOTEIO provider rate_limit  false HTTP 429: Too Many Requests"},
+		"Google":             {429, `{"error":{"code":429,"message":"x","status":"RESOURCE_EXHAUSTED"}}`, "EREMOTEIO provider rate_limit 429 false HTTP 429: x"},
+		"context":            {400, `{"error":{"message":"This model's maximum context length is 128000 tokens.","type":"invalid_request_error","code":"context_length_exceeded"}}`, "E2BIG provider context_overflow context_length_exceeded false HTTP 400: This model's maximum context length is 128000 tokens."},
+		"context, phrase":    {400, `{"object":"error","message":"This model's maximum context length is 4096 tokens","type":"BadRequestError","code":400}`, "E2BIG provider context_overflow 400 false HTTP 400: This model's maximum context length is 4096 tokens"},
+		"context, llama":     {400, `{"error":{"code":400,"message":"the request exceeds the available context size","type":"exceed_context_size_error"}}`, "E2BIG provider context_overflow 400 false HTTP 400: the request exceeds the available context size"},
+		"context, 500":       {500, `{"error":"prompt is too long: 9 > 8"}`, "E2BIG provider context_overflow  true HTTP 500: prompt is too long: 9 > 8"},
+		"context, in auth":   {400, `{"error":{"message":"prompt is too long","type":"authentication_error"}}`, "EACCES provider auth authentication_error false HTTP 400: prompt is too long"},
+		"context, in 401":    {401, `{"error":{"message":"token limit"}}`, "EACCES provider auth  false HTTP 401: token limit"},
+		"too large":          {413, `<html>`, "EMSGSIZE provider limit  false HTTP 413: a web page came, not an answer"},
+		"no model":           {404, `{"error":{"message":"no such model","code":"model_not_found"}}`, "ENOENT provider invalid model_not_found false HTTP 404: no such model"},
+		"not found":          {404, `404 page not found`, "ENOENT provider invalid  false HTTP 404: 404 page not found"},
+		"invalid":            {400, `{"error":{"message":"Unknown parameter: 'x'","type":"invalid_request_error","code":"unknown_parameter"}}`, "EINVAL provider invalid unknown_parameter false HTTP 400: Unknown parameter: 'x'"},
+		"detail":             {422, `{"detail":[{"loc":["body"],"msg":"extra"}]}`, `EINVAL provider invalid  false HTTP 422: {"detail":[{"loc":["body"],"msg":"extra"}]}`},
+		"detail, a text":     {422, `{"detail":"extra"}`, `EINVAL provider invalid  false HTTP 422: extra`},
+		"timeout":            {408, ``, "EREMOTEIO provider interrupted  true HTTP 408 Request Timeout"},
+		"broken":             {500, `{"error":{"message":"sorry","type":"server_error"}}`, "EREMOTEIO provider server server_error true HTTP 500: sorry"},
+		"gateway":            {502, `<html>bad gateway</html>`, "EREMOTEIO provider server  true HTTP 502: a web page came, not an answer"},
+		"overloaded":         {503, `{"error":{"message":"busy"}}`, "EREMOTEIO provider overloaded  true HTTP 503: busy"},
+		"overloaded, 529":    {529, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`, "EREMOTEIO provider overloaded overloaded_error true HTTP 529: Overloaded"},
+		"slow down":          {503, `{"error":{"message":"x","code":"slow_down"}}`, "EREMOTEIO provider overloaded slow_down true HTTP 503: x"},
+		"policy":             {400, `{"error":{"message":"x","code":"content_policy_violation"}}`, "EREMOTEIO provider policy content_policy_violation false HTTP 400: x"},
+		"moved":              {302, ``, "EREMOTEIO provider other  false HTTP 302: the provider redirects, which is not followed"},
+		"odd status":         {700, `{"error":7}`, "EREMOTEIO provider server  true HTTP 700: 7"},
+		"JSON with 200":      {200, `{"id":"x","choices":[]}`, `EREMOTEIO headers other  true HTTP 200: the answer is of no type, not an event stream`},
+		"error with 200":     {200, `{"error":{"message":"slow","code":429}}`, "EREMOTEIO headers rate_limit 429 true HTTP 200: the answer is of no type, not an event stream: slow"},
+		"terminal codes":     {500, "\x1b[31mred\x07\u202e\x00\xff", `EREMOTEIO provider server  true HTTP 500: \x1b[31mred\x07\u202e␀�`},
+		"an odd code":        {400, `{"error":{"code":{"x":1},"type":["y"],"message":"z"}}`, "EINVAL provider invalid  false HTTP 400: z"},
+		"names twice":        {401, `{"error":{"code":"invalid_api_key","message":"a"},"error":{"code":"invalid_api_key","message":"b"}}`, "EACCES provider auth invalid_api_key false HTTP 401: b"},
+		"a code in capitals": {429, `{"error":{"code":"Rate-Limit-Exceeded","message":"x"}}`, "EREMOTEIO provider rate_limit Rate-Limit-Exceeded false HTTP 429: x"},
 	} {
 		phase := "provider"
 		if c.status == 200 {
@@ -82,6 +82,48 @@ func TestRefused(t *testing.T) {
 		if _, err := modelwire.MarshalFrame(&modelwire.Error{Failure: *f}); err != nil {
 			t.Errorf("%s: %v", what, err)
 		}
+	}
+}
+
+// TestCauses: what kind of answer came is said, not what nobody can read of it.
+func TestCauses(t *testing.T) {
+	for _, c := range []struct {
+		status     int
+		head, body string // head: lines of NAME: VALUE
+		want       string
+	}{
+		{307, "Location: https://other.example/v1/hush-hush-key?x=1", "moved", "HTTP 307: the provider redirects to other.example, which is not followed"},
+		{308, "Location: //\x1b[2Jx/", "", "HTTP 308: the provider redirects, which is not followed"},
+		{301, "Location: /elsewhere", "x", "HTTP 301: the provider redirects, which is not followed"},
+		{200, "Content-Type: text/event-stream\nContent-Encoding: gzip", "\x1f\x8b\x08\x00", "HTTP 200: the answer is compressed (gzip), which nobody asked for"},
+		{500, "Content-Encoding: br", "\x0b\x02", "HTTP 500: the answer is compressed (br), which nobody asked for"},
+		{200, "Content-Type: application/json; charset=utf-8", `{"choices":[{"message":"hello"}]}`, "HTTP 200: the answer is application/json, not an event stream"},
+		{200, "Content-Type: application/json", `{"error":{"message":"slow"}}`, "HTTP 200: the answer is application/json, not an event stream: slow"},
+		{200, "Content-Type: text/plain", "no credit", "HTTP 200: the answer is text/plain, not an event stream: no credit"},
+		{429, "Retry-After: 20", `{"error":{"message":"slow"}}`, "HTTP 429: slow (retry in 20 s)"},
+		{429, "Retry-After-Ms: 1200", ``, "HTTP 429 Too Many Requests (retry in 2 s)"},
+		{529, "", ``, "HTTP 529"},
+	} {
+		h := http.Header{}
+		for line := range strings.Lines(c.head) {
+			name, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
+			h.Set(name, value)
+		}
+		e := &transport.Error{Phase: "provider", Kind: errdefs.Provider, Status: c.status, Refused: true, Header: h, Body: []byte(c.body), Err: errors.New("x")}
+		if f := Broken(e, provider.NewSecret("hush-hush-key")); f.Message != c.want {
+			t.Errorf("%d %s:\n%s, not\n%s", c.status, c.head, f.Message, c.want)
+		}
+	}
+	f := modelwire.Fail(errdefs.Provider, "provider", "other", "%s", strings.Repeat("x", 9000))
+	if _, err := modelwire.MarshalFrame(&modelwire.Error{Failure: *After(f, time.Hour)}); err != nil || f.RetryAfterMS == 0 {
+		t.Errorf("long: %v", err)
+	}
+}
+
+// TestTinyKey: what is put in for one is not looked at again.
+func TestTinyKey(t *testing.T) {
+	if got := Redact("Incorrect key: sk-0123456789", provider.NewSecret("e")); got != "Incorr[redacted]ct k[redacted]y: [redacted]" {
+		t.Error(got)
 	}
 }
 
@@ -108,7 +150,7 @@ func TestBroken(t *testing.T) {
 		},
 		"too much": {
 			transport.Error{Phase: "body", Kind: errdefs.TooBig, Status: 200, Err: errors.New("long")},
-			modelwire.Failure{Code: errdefs.TooBig, Phase: "body", Status: 200, Class: "limit", Accepted: true, Message: "long"},
+			modelwire.Failure{Code: errdefs.Provider, Phase: "body", Status: 200, Class: "limit", Accepted: true, Message: "long"},
 		},
 		"cancelled": {
 			transport.Error{Phase: "headers", Kind: errdefs.Cancelled, Err: errors.New("cancelled")},

@@ -118,7 +118,7 @@ func (a *answer) open(kind, text, signature string) (*piece, error) {
 		p.text = text
 	}
 	if len(a.pieces) >= libctx.MaxModelEvents {
-		return nil, modelwire.Fail(errdefs.TooBig, modelwire.PhaseDecode, modelwire.ClassLimit, "the answer has too many parts")
+		return nil, modelwire.Fail(errdefs.Provider, modelwire.PhaseDecode, modelwire.ClassLimit, "the answer has too many parts")
 	}
 	var err error
 	switch {

@@ -138,9 +138,9 @@ func TestFailures(t *testing.T) {
 		"no JSON":        {[]string{`hello`}, "EREMOTEIO decode 200 interrupted  seen false"},
 		"no object":      {[]string{`[]`}, "EREMOTEIO decode 200 interrupted  seen false"},
 		"other members":  {[]string{`{"candidates":{"content":1}}`}, "EREMOTEIO decode 200 interrupted  seen false"},
-		"long arguments": {[]string{parts(`{"functionCall":{"name":"tsh","args":{"a":"` + big + big + `"}}}`)}, "EMSGSIZE decode 200 limit  seen true"},
-		"long text":      {[]string{parts(`{"text":"` + big + `"}`), parts(`{"text":"` + big + `"}`), parts(`{"text":"` + big + `"}`), parts(`{"text":"x"}`)}, "EMSGSIZE decode 200 limit  seen true"},
-		"many calls":     {[]string{parts(strings.Repeat(`{"functionCall":{"name":"tsh"}},`, libctx.MaxModelParts) + `{"functionCall":{"name":"tsh"}}`)}, "EMSGSIZE decode 200 limit  seen true"},
+		"long arguments": {[]string{parts(`{"functionCall":{"name":"tsh","args":{"a":"` + big + big + `"}}}`)}, "EREMOTEIO decode 200 limit  seen true"},
+		"long text":      {[]string{parts(`{"text":"` + big + `"}`), parts(`{"text":"` + big + `"}`), parts(`{"text":"` + big + `"}`), parts(`{"text":"x"}`)}, "EREMOTEIO decode 200 limit  seen true"},
+		"many calls":     {[]string{parts(strings.Repeat(`{"functionCall":{"name":"tsh"}},`, libctx.MaxModelParts) + `{"functionCall":{"name":"tsh"}}`)}, "EREMOTEIO decode 200 limit  seen true"},
 	} {
 		s, err := play(t, c.events...)
 		var f *modelwire.Failure

@@ -46,7 +46,7 @@ func refined(f *modelwire.Failure, body []byte, key provider.Secret) *modelwire.
 			f.Class, f.Code = modelwire.ClassAuth, errdefs.Denied
 		}
 		if wait, err := time.ParseDuration(d.Delay); err == nil && f.RetryAfterMS == 0 {
-			f = f.WithRetryAfter(wait)
+			f = failure.After(f, wait)
 		}
 	}
 	return f

@@ -142,7 +142,7 @@ func (a *answer) grow(n int) error {
 }
 
 func tooBig(format string, args ...any) error {
-	return modelwire.Fail(errdefs.TooBig, modelwire.PhaseDecode, modelwire.ClassLimit, format, args...)
+	return modelwire.Fail(errdefs.Provider, modelwire.PhaseDecode, modelwire.ClassLimit, format, args...)
 }
 
 // fail completes a failure by what has come before it.
@@ -174,7 +174,7 @@ func (a *answer) finish() error {
 		m.Content = append(m.Content, modelwire.Call(i+1, a.names.Back(c.name), c.arguments.String()))
 	}
 	if _, err := modelwire.MarshalFrame(m); errdefs.Is(err, errdefs.TooBig) {
-		return a.fail(modelwire.Fail(errdefs.TooBig, modelwire.PhaseDecode, modelwire.ClassLimit, "%s", err))
+		return a.fail(modelwire.Fail(errdefs.Provider, modelwire.PhaseDecode, modelwire.ClassLimit, "%s", err))
 	}
 	if err := a.out.Send(m); err != nil {
 		return err

@@ -255,11 +255,11 @@ func TestAnswerFails(t *testing.T) {
 		},
 		"long arguments": {
 			[]string{opens(0, "a", "tsh", half), more(0, half), more(0, "x")},
-			modelwire.Failure{Code: errdefs.TooBig, Phase: "decode", Class: "limit", GenerationSeen: true, Message: "the arguments of a call are longer than 16777216 bytes"},
+			modelwire.Failure{Code: errdefs.Provider, Phase: "decode", Class: "limit", GenerationSeen: true, Message: "the arguments of a call are longer than 16777216 bytes"},
 		},
 		"long in all": {
 			[]string{opens(0, "a", "tsh", half), opens(1, "b", "tsh", half), content(half), content("x")},
-			modelwire.Failure{Code: errdefs.TooBig, Phase: "decode", Class: "limit", GenerationSeen: true, Message: "the answer is longer than 25165824 bytes"},
+			modelwire.Failure{Code: errdefs.Provider, Phase: "decode", Class: "limit", GenerationSeen: true, Message: "the answer is longer than 25165824 bytes"},
 		},
 	} {
 		c.want.Status, c.want.Accepted = 200, true

@@ -318,15 +318,15 @@ func TestAnswerFails(t *testing.T) {
 		},
 		"long arguments": {
 			[]string{added(0, fn("a", "1", "tsh", "")), args(0, "a", half), args(0, "a", half), args(0, "a", "x")},
-			modelwire.Failure{Code: errdefs.TooBig, Phase: "decode", Class: "limit", GenerationSeen: true, Message: "the arguments of a call are longer than 16777216 bytes"},
+			modelwire.Failure{Code: errdefs.Provider, Phase: "decode", Class: "limit", GenerationSeen: true, Message: "the arguments of a call are longer than 16777216 bytes"},
 		},
 		"long arguments without a name": {
 			[]string{args(0, "a", half), args(0, "a", half), args(0, "a", "x")},
-			modelwire.Failure{Code: errdefs.TooBig, Phase: "decode", Class: "limit", Message: "the arguments of a call are longer than 16777216 bytes"},
+			modelwire.Failure{Code: errdefs.Provider, Phase: "decode", Class: "limit", Message: "the arguments of a call are longer than 16777216 bytes"},
 		},
 		"long in all": {
 			[]string{says(0, "m", half), says(1, "n", half), says(2, "o", half), says(0, "m", "x")},
-			modelwire.Failure{Code: errdefs.TooBig, Phase: "decode", Class: "limit", GenerationSeen: true, Message: "the answer is longer than 25165824 bytes"},
+			modelwire.Failure{Code: errdefs.Provider, Phase: "decode", Class: "limit", GenerationSeen: true, Message: "the answer is longer than 25165824 bytes"},
 		},
 	} {
 		c.want.Status, c.want.Accepted = 200, true

@@ -102,7 +102,7 @@ func (a *answer) begin(index int64, i *responses.ResponseOutputItemUnion) (*item
 		return it, nil
 	}
 	if len(a.items) >= maxItems {
-		return nil, modelwire.Fail(errdefs.TooBig, modelwire.PhaseDecode, modelwire.ClassLimit, "the answer has more than %d items", maxItems)
+		return nil, modelwire.Fail(errdefs.Provider, modelwire.PhaseDecode, modelwire.ClassLimit, "the answer has more than %d items", maxItems)
 	}
 	it := a.open(index, i.ID, i.Type)
 	if it.kind == itemCall {

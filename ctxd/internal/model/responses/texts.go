@@ -111,7 +111,7 @@ func (a *answer) arguments(index int64, id, more string, all bool) error {
 		return it.part.Add(more)
 	}
 	if it.early.Len()+len(more) > libctx.MaxModelArguments {
-		return modelwire.Fail(errdefs.TooBig, modelwire.PhaseDecode, modelwire.ClassLimit, "the arguments of a call are longer than %d bytes", libctx.MaxModelArguments)
+		return modelwire.Fail(errdefs.Provider, modelwire.PhaseDecode, modelwire.ClassLimit, "the arguments of a call are longer than %d bytes", libctx.MaxModelArguments)
 	}
 	it.early.WriteString(more)
 	return nil
