@@ -246,7 +246,7 @@ func checkBase(text string, insecure bool) error {
 		return errdefs.New(errdefs.Invalid, "ends in a slash")
 	case u.Scheme == "http" && !insecure && !Loopback(u.Hostname()):
 		return errdefs.New(errdefs.Invalid, "plain http to another machine shows the key to everybody between").
-			WithHint(`use https, or add "insecure":true`)
+			WithHint(`use https; or --insecure, which is "insecure":true in the provider's file`)
 	}
 	return nil
 }

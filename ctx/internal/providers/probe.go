@@ -74,6 +74,11 @@ func Test(ctx context.Context, from *caller.Caller, name, model string) error {
 // verdictOf is a failure with what there is to do about it: what answers at a
 // wrong place is seldom what was looked for.
 func verdictOf(f *modelwire.Failure) error {
+	if f.Class == modelwire.ClassAuth && f.Code != errdefs.Denied { // no key is there
+		denied := *f
+		denied.Code = errdefs.Denied
+		f = &denied
+	}
 	err := models.Failed(f)
 	elsewhere := f.Phase == modelwire.PhaseHeaders && f.Status != 0 || f.Status >= 300 && f.Status <= 399
 	switch {

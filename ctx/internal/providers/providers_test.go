@@ -311,7 +311,7 @@ func TestKey(t *testing.T) {
 	}
 	w.want(give("", "", secret), errdefs.Invalid, "never an argument")
 	w.want(give(secret, "", "-"), errdefs.Invalid, "never an argument")
-	for _, bad := range []string{"", "\n", secret + "\n" + secret + "\n", secret + " x", secret + "\x00", "\xff", " " + secret, secret + " ", "schlüssel", "\ufeff" + secret, secret + "\n\n", strings.Repeat("k", 1<<16)} {
+	for _, bad := range []string{"", "\n", "seven77", secret + "\n" + secret + "\n", secret + " x", secret + "\x00", "\xff", " " + secret, secret + " ", "schlüssel", "\ufeff" + secret, secret + "\n\n", strings.Repeat("k", 1<<16)} {
 		w.want(give(bad, ""), errdefs.Invalid, "")
 	}
 	w.want(give(secret, "../x"), errdefs.Invalid, "")
@@ -324,8 +324,8 @@ func TestKey(t *testing.T) {
 			t.Errorf("%q is kept as %q", text, got)
 		}
 	}
-	w.ok(give("other\n", "second"))
-	if kept("default") != secret || kept("second") != "other" {
+	w.ok(give("another1\n", "second"))
+	if kept("default") != secret || kept("second") != "another1" {
 		t.Errorf("%q %q", kept("default"), kept("second"))
 	}
 	st, err := os.Stat(filepath.Join(w.Layout.Keys(), "p", "default"))
@@ -362,6 +362,15 @@ func (w *world) serve(frames ...string) (request <-chan string) {
 	return got
 }
 
+// TestInsecure: what is said to help is a flag, and helps.
+func TestInsecure(t *testing.T) {
+	w := newWorld(t)
+	o := AddOptions{BaseURL: "http://models.example/v1", Models: []string{"m"}, NoKey: true}
+	w.want(Add(&w.Caller, "p", o), errdefs.Invalid, "--insecure")
+	o.Insecure = true
+	w.ok(Add(&w.Caller, "p", o))
+}
+
 func TestTest(t *testing.T) {
 	w := newWorld(t)
 	w.ok(Add(&w.Caller, "p", local("m")))
@@ -386,13 +395,18 @@ func TestTest(t *testing.T) {
 	}
 	for words, f := range map[string]*modelwire.Failure{
 		"base URL right, and its format": {Code: errdefs.Provider, Phase: modelwire.PhaseHeaders, Status: 200, Class: modelwire.ClassOther, Message: "a web page came, not an answer: Sign in"},
+		"ctx provider key NAME":          {Code: errdefs.NotFound, Phase: modelwire.PhasePreSend, Class: modelwire.ClassAuth, Message: "provider p has no key in slot default"},
 		"base URL right? ctx":            {Code: errdefs.NotFound, Phase: modelwire.PhaseProvider, Status: 404, Class: modelwire.ClassInvalid, Message: "no such model"},
 		"ctx provider ls shows where":    {Code: errdefs.Provider, Phase: modelwire.PhaseHeaders, Class: modelwire.ClassNetwork, Message: "reset"},
 	} {
 		line, err := modelwire.MarshalFrame(&modelwire.Verdict{Model: "p/m", Failure: f})
 		w.ok(err)
 		w.serve(strings.TrimSuffix(string(line), "\n"), `{"type":"done","status":"ok"}`)
-		w.want(Test(context.Background(), &w.Caller, "p", ""), f.Code, words)
+		want := f.Code
+		if f.Class == modelwire.ClassAuth { // whether there is a wrong key or none
+			want = errdefs.Denied
+		}
+		w.want(Test(context.Background(), &w.Caller, "p", ""), want, words)
 	}
 	w.want(Test(context.Background(), &w.Caller, "none", ""), errdefs.NotFound, "none")
 	w.want(Test(context.Background(), &w.Caller, "p", "other/m"), errdefs.Invalid, "not of provider p")
