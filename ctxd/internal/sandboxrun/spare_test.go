@@ -147,7 +147,10 @@ func TestOnlyItsLikeTakesASpare(t *testing.T) {
 	w.mkdir(filepath.Join(w.dir, "home2/session"))
 	w.write(filepath.Join(w.ws, "file"), "")
 	w.write(filepath.Join(w.dir, "socket"), "")
-	other := asuser.Identity{UID: w.id.UID, GID: w.id.GID, Groups: []uint32{w.id.GID}}
+	other := asuser.Identity{UID: w.id.UID, GID: w.id.GID}
+	if len(w.id.Groups) == 0 {
+		other.Groups = []uint32{w.id.GID}
+	}
 	carried := map[string]func(*sandbox.Spec){
 		"Kind": func(s *sandbox.Spec) { s.Kind = sandbox.Agent },
 		"Env":  func(s *sandbox.Spec) { s.Env = []string{"B=2"} },
