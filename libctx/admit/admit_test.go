@@ -426,6 +426,34 @@ func TestOutputsOfTheSession(t *testing.T) {
 	}
 }
 
+// The files of skills that a model is pointed to are read as if they lay in the
+// workspace, nothing beside them is, and nothing is written there.
+func TestListedSkills(t *testing.T) {
+	for _, c := range []struct {
+		class control.Effect
+		path  string
+		want  control.Effect
+	}{
+		{"workspace_read", "/etc/cortexfs/skills/deploy/SKILL.md", "workspace_read"},
+		{"workspace_read", "/home/agent/.agents/skills/a/b/SKILL.md", "workspace_read"},
+		{"workspace_read", "/home/agent/.codex/skills/a/SKILL.md", "workspace_read"},
+		{"workspace_read", "/home/agent/.codex/skills/a/secret", "host_read"},
+		{"workspace_read", "/etc/cortexfs/skills/../providers.d/SKILL.md", "host_read"},
+		{"workspace_read", "/etc/cortexfs/skillsets/SKILL.md", "host_read"},
+		{"workspace_read", "/home/agent/SKILL.md", "host_read"},
+		{"workspace_read", "../etc/cortexfs/skills/deploy/SKILL.md", "host_read"},
+		{"workspace_mutation", "/home/agent/.agents/skills/a/SKILL.md", "host_mutation"},
+	} {
+		tl := fsRead()
+		tl.Effect = c.class
+		a := coder(t)
+		a.Perm = 7
+		if d := Decide(a, tl, read(`{"path":"`+c.path+`"}`)); d.Effect != c.want {
+			t.Errorf("%s of %q: %+v", c.class, c.path, d)
+		}
+	}
+}
+
 // TestRelativePathsStartInCwd: what a call names is judged from where it starts,
 // also through tsh, and also when it names nothing.
 func TestRelativePathsStartInCwd(t *testing.T) {

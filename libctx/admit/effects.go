@@ -23,8 +23,8 @@ func classOf(t Tool) control.Effect {
 
 // effectOf is the class of one call: the declared one, raised from the
 // workspace to the host when a path among the arguments leads out of
-// /workspace. What the session's own long outputs are kept in may be read like
-// the workspace. It is read from the arguments as they came; of a built-in tool
+// /workspace. What the session's own long outputs are kept in, and the file of a
+// skill, may be read like the workspace. It is read from the arguments as they came; of a built-in tool
 // in the place of those it is known which word is the path, of every other tool
 // each word may be one.
 func effectOf(t Tool, c Call) control.Effect {
@@ -43,7 +43,7 @@ func effectOf(t Tool, c Call) control.Effect {
 		return up
 	}
 	for _, p := range append(args.Args, args.Path) {
-		if leaves(p, c.Cwd) && !(class == control.WorkspaceRead && ofSession(p, c.Session)) {
+		if leaves(p, c.Cwd) && !(class == control.WorkspaceRead && (ofSession(p, c.Session) || ofSkill(p))) {
 			return up
 		}
 	}
@@ -88,6 +88,23 @@ func leaves(p, cwd string) bool {
 // session.
 func ofSession(p string, session libctx.Session) bool {
 	return session != "" && path.IsAbs(p) && paths.Below(path.Clean(p), paths.InSpill+"/"+string(session))
+}
+
+// skillDirs are where skills are listed from, besides the workspace.
+var skillDirs = []string{paths.InSkills, paths.InHome + "/.agents/skills", paths.InHome + "/.codex/skills"}
+
+// ofSkill reports whether an inside path is the SKILL.md of a skill of the
+// machine or of the agent.
+func ofSkill(p string) bool {
+	if !path.IsAbs(p) || path.Base(p) != "SKILL.md" {
+		return false
+	}
+	for _, dir := range skillDirs {
+		if paths.Below(path.Clean(p), dir) {
+			return true
+		}
+	}
+	return false
 }
 
 // hostCodes says how a controlled policy refuses the classes it has no

@@ -21,6 +21,7 @@ const (
 	InHome      = "/home/agent"
 	InSpill     = InHome + "/" + SpillDir // outputs that results have no room for, a directory a session
 	InWorkspace = "/workspace"
+	InSkills    = "/etc/cortexfs/skills" // skills of the machine, at the same place on the host
 	InBin       = "/ctx/bin"
 	SpillDir    = "cache/spill" // of InSpill, below an agent's home
 )

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"cortexfs.org/libctx/paths"
 	"cortexfs.org/libctx/sandbox"
 	"golang.org/x/sys/unix"
 )
@@ -31,7 +32,18 @@ func probeHost() sandbox.Host {
 			}
 		}
 	}
+	// What models are pointed to; nothing else of that directory, which holds the
+	// providers of the machine. Shown only if everybody may look there.
+	if open(filepath.Dir(paths.InSkills), 0o001) && open(paths.InSkills, 0o005) {
+		h.EtcDirs = append(h.EtcDirs, strings.TrimPrefix(paths.InSkills, "/etc/"))
+	}
 	return h
+}
+
+// open reports whether everybody has these bits of a path.
+func open(path string, bits os.FileMode) bool {
+	st, err := os.Lstat(path)
+	return err == nil && st.IsDir() && st.Mode().Perm()&bits == bits
 }
 
 func isDir(path string) bool {
