@@ -238,7 +238,7 @@ import json, os, sys
 a = json.load(sys.stdin)
 sys.stderr.write("noise on stderr\n")
 out = a["out"].replace("RUN", os.environ["CTX_RUN_ID"]) * a.get("times", 1)
-sys.stdout.buffer.write(out.encode().replace(b"BYTE", b"\xff"))
+sys.stdout.buffer.write(out.encode().replace(b"<byte>", b"\xff"))
 sys.stdout.flush()
 os._exit(a.get("exit", 0))
 `, map[string]string{"effect": "pure\n", "mode": "json\n", "schema": `{"type":"object"}` + "\n"})
@@ -300,7 +300,7 @@ os._exit(a.get("exit", 0))
 		{start + strings.Replace(message, `"text","text"`, `"image","text"`, 1) + ok, "type"},
 		{start + strings.Replace(message, `"role"`, `"extra":1,"role"`, 1) + ok, "tool output: "},
 		{start + strings.Replace(message, `"role"`, `"type":"message","role"`, 1) + ok, "tool output: "},
-		{start + strings.Replace(message, "hi", "BYTE", 1) + ok, "tool output: "},
+		{start + strings.Replace(message, "hi", "<byte>", 1) + ok, "tool output: "},
 		{start + strings.Replace(failed, "EIO", "oops", 1) + notOK, "errno name"},
 		{start + strings.Replace(failed, "EIO", "EWAT", 1) + notOK, "errno name"},
 		{start + strings.Replace(ok, "}", `,"exit_code":999}`, 1), "exit code 999"},
