@@ -41,7 +41,7 @@ type block struct {
 // of a failure, is a *modelwire.Failure.
 func (a *answer) event(ev transport.Event) error {
 	data := jsontext.Value(bytes.TrimSpace(ev.Data))
-	if len(data) == 0 {
+	if len(data) == 0 || isLast(ev) {
 		return nil
 	}
 	if ev.Type == "error" {
@@ -153,6 +153,14 @@ func (b *block) end() error {
 		}
 	}
 	return b.part.End()
+}
+
+// ended says what the end of the stream makes of the answer.
+func (a *answer) ended(broken *transport.Error) error {
+	if broken != nil {
+		return a.Fail(failure.Broken(broken, a.key))
+	}
+	return a.finish()
 }
 
 // finish ends an answer whose terminal event has come.

@@ -8,8 +8,6 @@ package anthropic
 import (
 	"bytes"
 	"context"
-	"errors"
-	"io"
 	"net/http"
 	"regexp"
 
@@ -18,7 +16,6 @@ import (
 	"cortexfs.org/ctxd/internal/model/failure"
 	"cortexfs.org/ctxd/internal/model/toolnames"
 	"cortexfs.org/ctxd/internal/model/transport"
-	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/libctx/modelwire"
 	"cortexfs.org/libctx/provider"
@@ -53,16 +50,16 @@ func (d *Driver) Generate(ctx context.Context, p *provider.Provider, key provide
 	if err := client.Post(ctx, path(p.BaseURL), body, &resp); err != nil {
 		return failure.Broken(transport.Facts(ctx, err), key)
 	}
-	stream, ok := resp.Body.(*transport.Stream)
-	if !ok {
-		resp.Body.Close()
-		return errdefs.New(errdefs.Internal, "the SDK put something over the transport's stream: a %T", resp.Body)
-	}
-	defer stream.Close()
-	if err := out.Send(&modelwire.Start{Model: g.Model, RequestID: compose.Word(failure.Redact(resp.Header.Get("Request-Id"), key))}); err != nil {
+	stream, err := transport.StreamOf(resp)
+	if err != nil {
 		return err
 	}
-	return read(stream, &answer{Answer: compose.New(out, names, resp.StatusCode), request: g, key: key})
+	defer stream.Close()
+	if err := out.Send(&modelwire.Start{Model: g.Model, RequestID: compose.Word(resp.Header.Get("Request-Id"))}); err != nil {
+		return err
+	}
+	a := &answer{Answer: compose.New(out, names, resp.StatusCode), request: g, key: key}
+	return a.Follow(stream, a.event, a.ended)
 }
 
 // client is not anthropic.NewClient, which reads keys, profiles, addresses and
@@ -72,12 +69,7 @@ func client(p *provider.Provider, key provider.Secret, below http.RoundTripper) 
 		option.WithBaseURL(p.BaseURL),
 		option.WithHTTPClient(&http.Client{Transport: below}),
 		option.WithMaxRetries(0),
-		option.WithHeader("Accept", "text/event-stream"),
-		option.WithHeader("User-Agent", "cortexfs/"+libctx.Version),
 	}}
-	for _, name := range telling {
-		c.Options = append(c.Options, option.WithHeaderDel(name))
-	}
 	if !key.Empty() {
 		c.Options = append(c.Options, option.WithAPIKey(key.Reveal()))
 	}
@@ -95,12 +87,6 @@ func path(base string) string {
 	return "v1/messages"
 }
 
-// telling are headers of the SDK that say what machine this is.
-var telling = []string{
-	"X-Stainless-Lang", "X-Stainless-Package-Version", "X-Stainless-OS", "X-Stainless-Arch", "X-Stainless-Runtime",
-	"X-Stainless-Runtime-Version", "X-Stainless-Retry-Count", "X-Stainless-Timeout",
-}
-
 // isLast reports the terminal event.
 func isLast(ev transport.Event) bool {
 	if ev.Type != "" {
@@ -114,29 +100,3 @@ func isLast(ev transport.Event) bool {
 }
 
 const lastEvent = "message_stop"
-
-// read takes the whole answer. What is known of the usage is sent even if it
-// fails.
-func read(stream *transport.Stream, a *answer) error {
-	for {
-		ev, err := stream.Next()
-		if errors.Is(err, io.EOF) {
-			return a.finish()
-		}
-		if err != nil {
-			var broken *transport.Error
-			errors.As(err, &broken)
-			return a.Fail(failure.Broken(broken, a.key))
-		}
-		if isLast(ev) {
-			continue
-		}
-		if err := a.event(ev); err != nil {
-			var f *modelwire.Failure
-			if errors.As(err, &f) {
-				return a.Fail(f)
-			}
-			return err
-		}
-	}
-}

@@ -1,7 +1,7 @@
 // Package compose puts an answer together, part by part in the provider's order,
 // while it passes on what comes as it comes. It holds the answer to the limits
 // of docs/reference/model.md and is the same for every wire format whose answers
-// are lists of parts. It does no I/O but to its Sink.
+// are lists of parts. It does no I/O but from the stream and to its Sink.
 package compose
 
 import (
@@ -45,9 +45,15 @@ func (a *Answer) Status() int { return a.status }
 // Grow counts bytes that belong to the answer and are in no part of it.
 func (a *Answer) Grow(n int) error {
 	if a.size += n; a.size > libctx.MaxModelMessage {
-		return tooBig("the answer is longer than %d bytes", libctx.MaxModelMessage)
+		return TooBig("the answer is longer than %d bytes", libctx.MaxModelMessage)
 	}
 	return nil
+}
+
+// Speak counts bytes that the model said and that are in no part.
+func (a *Answer) Speak(n int) error {
+	a.seen = true
+	return a.Grow(n)
 }
 
 // Text begins a part of text.
@@ -62,17 +68,16 @@ func (a *Answer) Call(id, function string) (*Part, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := a.Grow(len(function)); err != nil {
+	if err := a.Speak(len(function)); err != nil {
 		return nil, err
 	}
 	a.calls++
-	a.seen = true
 	return p, a.out.Send(&modelwire.CallStart{Index: p.place, ID: Word(id), Name: Word(p.name)})
 }
 
 func (a *Answer) begin(p *Part) (*Part, error) {
 	if len(a.parts) >= libctx.MaxModelParts {
-		return nil, tooBig("the answer has more than %d parts", libctx.MaxModelParts)
+		return nil, TooBig("the answer has more than %d parts", libctx.MaxModelParts)
 	}
 	p.of = a
 	a.parts = append(a.parts, p)
@@ -105,8 +110,14 @@ func (a *Answer) Finish(stop string, opaque *modelwire.Opaque) error {
 			m.Content = append(m.Content, wire.Part{Type: p.kind, Text: p.text.String()})
 		}
 	}
+	return a.Deliver(m)
+}
+
+// Deliver ends the answer with a message that was put together elsewhere, and the
+// usage. One that is too long is a failure.
+func (a *Answer) Deliver(m *modelwire.MessageFrame) error {
 	if _, err := modelwire.MarshalFrame(m); errdefs.Is(err, errdefs.TooBig) {
-		return a.Fail(modelwire.Fail(errdefs.Provider, modelwire.PhaseDecode, modelwire.ClassLimit, "%s", err))
+		return a.Fail(TooBig("%s", err))
 	}
 	if err := a.out.Send(m); err != nil {
 		return err
@@ -140,13 +151,12 @@ func (p *Part) Add(piece string) error {
 	if p.kind != "tool_call" {
 		piece = wire.Clean([]byte(piece))
 	}
-	if err := p.of.Grow(len(piece)); err != nil {
+	if err := p.of.Speak(len(piece)); err != nil {
 		return err
 	}
 	if p.kind == "tool_call" && p.text.Len()+len(piece) > libctx.MaxModelArguments {
-		return tooBig("the arguments of a call are longer than %d bytes", libctx.MaxModelArguments)
+		return TooBig("the arguments of a call are longer than %d bytes", libctx.MaxModelArguments)
 	}
-	p.of.seen = true
 	p.text.WriteString(piece)
 	switch p.kind {
 	case "text":
@@ -181,7 +191,8 @@ func Word(s string) string {
 	return strings.ToValidUTF8(s[:min(len(s), libctx.MaxProviderCode)], "")
 }
 
-func tooBig(format string, args ...any) error {
+// TooBig is the failure of an answer over a limit.
+func TooBig(format string, args ...any) *modelwire.Failure {
 	return modelwire.Fail(errdefs.Provider, modelwire.PhaseDecode, modelwire.ClassLimit, format, args...)
 }
 

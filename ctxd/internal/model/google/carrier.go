@@ -1,11 +1,9 @@
 package google
 
 import (
-	"fmt"
 	"net/http"
 
 	"cortexfs.org/ctxd/internal/model/transport"
-	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/provider"
 )
 
@@ -29,8 +27,6 @@ func (c *carrier) RoundTrip(req *http.Request) (*http.Response, error) {
 	for _, name := range []string{"X-Goog-Api-Client", "X-Goog-Api-Key", "X-Server-Timeout"} {
 		req.Header.Del(name)
 	}
-	req.Header.Set("User-Agent", "cortexfs/"+libctx.Version)
-	req.Header.Set("Accept", "text/event-stream")
 	if !c.key.Empty() {
 		req.Header.Set("X-Goog-Api-Key", c.key.Reveal())
 	}
@@ -38,10 +34,9 @@ func (c *carrier) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	stream, ok := resp.Body.(*transport.Stream)
-	if !ok {
-		resp.Body.Close()
-		return nil, fmt.Errorf("a %T is no stream of the transport", resp.Body)
+	stream, err := transport.StreamOf(resp)
+	if err != nil {
+		return nil, err
 	}
 	c.stream, c.status = stream, resp.StatusCode
 	resp.Body = http.NoBody

@@ -54,25 +54,8 @@ func (d *Driver) Generate(ctx context.Context, p *provider.Provider, key provide
 	if err := out.Send(&modelwire.Start{Model: g.Model}); err != nil {
 		return err
 	}
-	return read(c.stream, &answer{Answer: compose.New(out, names, c.status), request: g, key: key})
-}
-
-// read takes the whole answer. What is known of the usage is sent even if it
-// fails.
-func read(stream *transport.Stream, a *answer) error {
-	for {
-		ev, err := stream.Next()
-		if err != nil {
-			return a.end(err)
-		}
-		if err := a.event(ev); err != nil {
-			var f *modelwire.Failure
-			if errors.As(err, &f) {
-				return a.Fail(f)
-			}
-			return err
-		}
-	}
+	a := &answer{Answer: compose.New(out, names, c.status), request: g, key: key}
+	return a.Follow(c.stream, a.event, a.ended)
 }
 
 // unsent is the failure of a request that nobody answered. What the SDK says of
@@ -85,11 +68,10 @@ func unsent(ctx context.Context, err error, key provider.Secret) error {
 	return refusal(facts, key)
 }
 
-// end says what the end of the stream makes of the answer. One that has said why
+// ended says what the end of the stream makes of the answer. One that has said why
 // it ends, and not what it cost, is complete when the stream ends as it should.
-func (a *answer) end(err error) error {
-	var broken *transport.Error
-	if errors.As(err, &broken) && !(broken.Early() && a.complete()) {
+func (a *answer) ended(broken *transport.Error) error {
+	if broken != nil && !(broken.Early() && a.complete()) {
 		return a.Fail(refusal(broken, a.key))
 	}
 	return a.finish()

@@ -5,12 +5,11 @@ import (
 	"strings"
 
 	"cortexfs.org/ctxd/internal/model"
+	"cortexfs.org/ctxd/internal/model/compose"
 	"cortexfs.org/ctxd/internal/model/failure"
 	"cortexfs.org/ctxd/internal/model/toolnames"
 	"cortexfs.org/ctxd/internal/model/transport"
-	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/errdefs"
-	"cortexfs.org/libctx/inert"
 	"cortexfs.org/libctx/modelwire"
 	"cortexfs.org/libctx/provider"
 	"cortexfs.org/libctx/wire"
@@ -22,40 +21,42 @@ import (
 func isDone(ev transport.Event) bool { return string(bytes.TrimSpace(ev.Data)) == "[DONE]" }
 
 // answer collects the chunks of one answer, and passes on what comes as it comes.
+// Calls are put together here, since their pieces come mixed.
 type answer struct {
-	out    model.Sink
-	names  *toolnames.Table
-	status int
-	key    provider.Secret
+	*compose.Answer
+	out   model.Sink
+	names *toolnames.Table
+	key   provider.Secret
 
-	text, reasoning strings.Builder
+	text, reasoning *compose.Part // nil until there is any
 	calls           []*call
 	refusal         bool   // the text is one
 	stop            string // the provider's first finish_reason
-	usage           *modelwire.Usage
-	size            int  // bytes of text, reasoning, names and arguments
-	seen            bool // any of them came
 }
 
-// event takes one event that is not the terminal one. What it says wrongly, or
-// of a failure, is a *modelwire.Failure.
+func newAnswer(out model.Sink, names *toolnames.Table, status int, key provider.Secret) *answer {
+	return &answer{Answer: compose.New(out, names, status), out: out, names: names, key: key}
+}
+
+// event takes one event. What it says wrongly, or of a failure, is a
+// *modelwire.Failure.
 func (a *answer) event(ev transport.Event) error {
 	data := jsontext.Value(bytes.TrimSpace(ev.Data))
-	if len(data) == 0 {
+	if len(data) == 0 || isDone(ev) {
 		return nil
 	}
 	if ev.Type == "error" {
-		return failure.Said(failure.Parse(data), a.status, a.key)
+		return failure.Said(failure.Parse(data), a.Status(), a.key)
 	}
 	var chunk openai.ChatCompletionChunk
 	if data.Kind() != '{' || !data.IsValid(jsontext.AllowDuplicateNames(true)) || chunk.UnmarshalJSON(data) != nil {
 		return modelwire.Fail(errdefs.Provider, modelwire.PhaseDecode, modelwire.ClassInterrupted, "an event of the answer is no chunk of a completion")
 	}
 	if e := chunk.JSON.ExtraFields["error"].Raw(); e != "" && e != "null" || chunk.JSON.Object.Raw() == `"error"` {
-		return failure.Said(failure.Parse(data), a.status, a.key)
+		return failure.Said(failure.Parse(data), a.Status(), a.key)
 	}
 	if chunk.JSON.Usage.Valid() {
-		a.usage = usageOf(chunk.Usage) // cumulative where there are several
+		a.SetUsage(usageOf(chunk.Usage)) // cumulative where there are several
 	}
 	for _, c := range chunk.Choices {
 		if c.Index != 0 {
@@ -74,7 +75,7 @@ func (a *answer) event(ev transport.Event) error {
 func (a *answer) delta(d openai.ChatCompletionChunkChoiceDelta) error {
 	for _, name := range []string{"reasoning_content", "reasoning"} {
 		if text := unquote(d.JSON.ExtraFields[name].Raw()); text != "" {
-			if err := a.say(&a.reasoning, text); err != nil {
+			if err := a.think(text); err != nil {
 				return err
 			}
 			break // servers that send both send the same
@@ -85,7 +86,7 @@ func (a *answer) delta(d openai.ChatCompletionChunkChoiceDelta) error {
 	}
 	if d.Refusal != "" {
 		a.refusal = true
-		if err := a.say(&a.text, d.Refusal); err != nil {
+		if err := a.say(d.Refusal); err != nil {
 			return err
 		}
 	}
@@ -102,84 +103,66 @@ func (a *answer) delta(d openai.ChatCompletionChunkChoiceDelta) error {
 func (a *answer) content(d openai.ChatCompletionChunkChoiceDelta) error {
 	raw := d.JSON.Content.Raw()
 	if !strings.HasPrefix(raw, "[") {
-		return a.say(&a.text, unquote(raw))
+		return a.say(unquote(raw))
 	}
 	for _, p := range partsOf(raw) {
-		to := &a.text
+		add := a.say
 		if p.thinking {
-			to = &a.reasoning
+			add = a.think
 		}
-		if err := a.say(to, p.text); err != nil {
+		if err := add(p.text); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// say adds to the text or the reasoning.
-func (a *answer) say(to *strings.Builder, text string) error {
+func (a *answer) say(text string) error { return add(&a.text, a.Text, text) }
+
+func (a *answer) think(text string) error { return add(&a.reasoning, a.Reasoning, text) }
+
+// add adds to a part that begins with its first piece.
+func add(to **compose.Part, begin func() (*compose.Part, error), text string) error {
 	if text == "" {
 		return nil
 	}
-	text = wire.Clean([]byte(text))
-	if err := a.grow(len(text)); err != nil {
-		return err
+	if *to == nil {
+		part, err := begin()
+		if err != nil {
+			return err
+		}
+		*to = part
 	}
-	to.WriteString(text)
-	if to == &a.reasoning {
-		return a.out.Send(&modelwire.ReasoningDelta{Text: text})
-	}
-	return a.out.Send(&modelwire.Delta{Text: text})
+	return (*to).Add(text)
 }
 
-// grow counts what has come.
-func (a *answer) grow(n int) error {
-	a.seen = true
-	if a.size += n; a.size > libctx.MaxModelMessage {
-		return tooBig("the answer is longer than %d bytes", libctx.MaxModelMessage)
+// ended says what the end of the stream makes of the answer.
+func (a *answer) ended(broken *transport.Error) error {
+	if broken != nil {
+		return a.Fail(failure.Broken(broken, a.key))
 	}
-	return nil
-}
-
-func tooBig(format string, args ...any) error {
-	return modelwire.Fail(errdefs.Provider, modelwire.PhaseDecode, modelwire.ClassLimit, format, args...)
-}
-
-// fail completes a failure by what has come before it.
-func (a *answer) fail(f *modelwire.Failure) error {
-	f.Status, f.Accepted = a.status, true
-	f.GenerationSeen = a.seen
-	if err := a.sendUsage(); err != nil {
-		return err
-	}
-	return f
+	return a.finish()
 }
 
 // finish ends an answer whose terminal event has come.
 func (a *answer) finish() error {
 	if a.stop == "" {
-		return a.fail(modelwire.Fail(errdefs.Provider, modelwire.PhaseBody, modelwire.ClassInterrupted, "the answer ends without a finish_reason"))
+		return a.Fail(modelwire.Fail(errdefs.Provider, modelwire.PhaseBody, modelwire.ClassInterrupted, "the answer ends without a finish_reason"))
 	}
 	if err := a.endCalls(); err != nil {
 		return err
 	}
 	m := &modelwire.MessageFrame{Content: []wire.Part{}, Stop: a.stopped()}
-	if a.reasoning.Len() > 0 {
+	if a.reasoning != nil {
 		m.Content = append(m.Content, wire.Part{Type: "reasoning", Text: a.reasoning.String()})
 	}
-	if a.text.Len() > 0 {
+	if a.text != nil {
 		m.Content = append(m.Content, wire.Text(a.text.String()))
 	}
 	for i, c := range a.calls {
 		m.Content = append(m.Content, modelwire.Call(i+1, a.names.Back(c.name), c.arguments.String()))
 	}
-	if _, err := modelwire.MarshalFrame(m); errdefs.Is(err, errdefs.TooBig) {
-		return a.fail(modelwire.Fail(errdefs.Provider, modelwire.PhaseDecode, modelwire.ClassLimit, "%s", err))
-	}
-	if err := a.out.Send(m); err != nil {
-		return err
-	}
-	return a.sendUsage()
+	return a.Deliver(m)
 }
 
 // stopped is the canonical word for how the answer ended.
@@ -200,17 +183,4 @@ func (a *answer) stopped() string {
 		}
 	}
 	return modelwire.StopOther
-}
-
-func (a *answer) sendUsage() error {
-	if a.usage == nil {
-		return nil
-	}
-	return a.out.Send(a.usage)
-}
-
-// word makes a short foreign word harmless.
-func word(s string) string {
-	s = inert.Line(wire.Clean([]byte(s[:min(len(s), libctx.MaxProviderCode)])))
-	return s[:min(len(s), libctx.MaxProviderCode)]
 }

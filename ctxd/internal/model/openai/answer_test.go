@@ -20,7 +20,7 @@ import (
 // play runs events through an answer; the events are data lines.
 func play(events ...string) (*sinktest.Sink, error) {
 	s := &sinktest.Sink{}
-	a := &answer{out: s, status: 200, names: toolnames.New([]modelwire.Tool{{Name: "fs.read"}, {Name: "tsh"}}), key: provider.NewSecret("hush-hush-key")}
+	a := newAnswer(s, toolnames.New([]modelwire.Tool{{Name: "fs.read"}, {Name: "tsh"}}), 200, provider.NewSecret("hush-hush-key"))
 	if err := s.Send(&modelwire.Start{Model: "p/m"}); err != nil {
 		return s, err
 	}
@@ -32,7 +32,7 @@ func play(events ...string) (*sinktest.Sink, error) {
 		if err := a.event(ev); err != nil {
 			var f *modelwire.Failure
 			if errors.As(err, &f) {
-				err = a.fail(f)
+				err = a.Fail(f)
 			}
 			return s, err
 		}

@@ -3,6 +3,7 @@ package openai
 import (
 	"strings"
 
+	"cortexfs.org/ctxd/internal/model/compose"
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/modelwire"
 	"github.com/openai/openai-go/v3"
@@ -24,7 +25,7 @@ func (a *answer) call(t openai.ChatCompletionChunkChoiceDeltaToolCall) error {
 	c := a.find(t)
 	if c == nil {
 		if len(a.calls) >= libctx.MaxModelParts-2 { // text and reasoning are parts too
-			return tooBig("the answer has more than %d calls", libctx.MaxModelParts-2)
+			return compose.TooBig("the answer has more than %d calls", libctx.MaxModelParts-2)
 		}
 		c = &call{place: len(a.calls), index: t.Index, id: t.ID}
 		a.calls = append(a.calls, c)
@@ -33,14 +34,14 @@ func (a *answer) call(t openai.ChatCompletionChunkChoiceDeltaToolCall) error {
 		c.id = t.ID
 	}
 	name, piece := t.Function.Name, argumentsOf(t.Function)
-	if err := a.grow(len(name) + len(piece)); err != nil {
+	if err := a.Speak(len(name) + len(piece)); err != nil {
 		return err
 	}
 	if name != c.name && c.arguments.Len() == 0 {
 		c.name += name // the name itself may come in pieces
 	}
 	if c.arguments.Len()+len(piece) > libctx.MaxModelArguments {
-		return tooBig("the arguments of a call are longer than %d bytes", libctx.MaxModelArguments)
+		return compose.TooBig("the arguments of a call are longer than %d bytes", libctx.MaxModelArguments)
 	}
 	c.arguments.WriteString(piece)
 	c.shape.add(piece)
@@ -77,7 +78,7 @@ func (a *answer) show(c *call, piece string) error {
 		}
 		piece = c.arguments.String()
 		c.shown = true
-		if err := a.out.Send(&modelwire.CallStart{Index: c.place, ID: word(c.id), Name: word(a.names.Back(c.name))}); err != nil {
+		if err := a.out.Send(&modelwire.CallStart{Index: c.place, ID: compose.Word(c.id), Name: compose.Word(a.names.Back(c.name))}); err != nil {
 			return err
 		}
 	}
@@ -91,7 +92,7 @@ func (a *answer) show(c *call, piece string) error {
 func (a *answer) endCalls() error {
 	for i, c := range a.calls {
 		if !c.shown {
-			if err := a.out.Send(&modelwire.CallStart{Index: i, ID: word(c.id)}); err != nil {
+			if err := a.out.Send(&modelwire.CallStart{Index: i, ID: compose.Word(c.id)}); err != nil {
 				return err
 			}
 		}

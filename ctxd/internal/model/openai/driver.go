@@ -6,15 +6,13 @@ package openai
 
 import (
 	"context"
-	"errors"
-	"io"
 	"net/http"
 
 	"cortexfs.org/ctxd/internal/model"
+	"cortexfs.org/ctxd/internal/model/compose"
 	"cortexfs.org/ctxd/internal/model/failure"
 	"cortexfs.org/ctxd/internal/model/toolnames"
 	"cortexfs.org/ctxd/internal/model/transport"
-	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/libctx/modelwire"
 	"cortexfs.org/libctx/provider"
@@ -45,12 +43,7 @@ func (d *Driver) Generate(ctx context.Context, p *provider.Provider, key provide
 		option.WithBaseURL(p.BaseURL),
 		option.WithHTTPClient(&http.Client{Transport: below}),
 		option.WithMaxRetries(0),
-		option.WithHeader("Accept", "text/event-stream"),
-		option.WithHeader("User-Agent", "cortexfs/"+libctx.Version),
 	}}
-	for _, name := range telling {
-		client.Options = append(client.Options, option.WithHeaderDel(name))
-	}
 	if !key.Empty() {
 		client.Options = append(client.Options, option.WithAPIKey(key.Reveal()))
 	}
@@ -58,46 +51,14 @@ func (d *Driver) Generate(ctx context.Context, p *provider.Provider, key provide
 	if err := client.Post(ctx, "chat/completions", params, &resp); err != nil {
 		return failure.Broken(transport.Facts(ctx, err), key)
 	}
-	stream, ok := resp.Body.(*transport.Stream)
-	if !ok {
-		resp.Body.Close()
-		return errdefs.New(errdefs.Internal, "the SDK put something over the transport's stream: a %T", resp.Body)
-	}
-	defer stream.Close()
-	if err := out.Send(&modelwire.Start{Model: g.Model, RequestID: word(failure.Redact(resp.Header.Get("X-Request-Id"), key))}); err != nil {
+	stream, err := transport.StreamOf(resp)
+	if err != nil {
 		return err
 	}
-	return read(stream, &answer{out: out, names: names, status: resp.StatusCode, key: key})
-}
-
-// telling are headers of the SDK that say what machine this is.
-var telling = []string{
-	"X-Stainless-Lang", "X-Stainless-Package-Version", "X-Stainless-OS", "X-Stainless-Arch", "X-Stainless-Runtime",
-	"X-Stainless-Runtime-Version", "X-Stainless-Retry-Count", "X-Stainless-Timeout",
-}
-
-// read takes the whole answer. What is known of the usage is sent even if it
-// fails.
-func read(stream *transport.Stream, a *answer) error {
-	for {
-		ev, err := stream.Next()
-		if errors.Is(err, io.EOF) {
-			return a.finish()
-		}
-		if err != nil {
-			var broken *transport.Error
-			errors.As(err, &broken)
-			return a.fail(failure.Broken(broken, a.key))
-		}
-		if isDone(ev) {
-			continue
-		}
-		if err := a.event(ev); err != nil {
-			var f *modelwire.Failure
-			if errors.As(err, &f) {
-				return a.fail(f)
-			}
-			return err
-		}
+	defer stream.Close()
+	if err := out.Send(&modelwire.Start{Model: g.Model, RequestID: compose.Word(resp.Header.Get("X-Request-Id"))}); err != nil {
+		return err
 	}
+	a := newAnswer(out, names, resp.StatusCode, key)
+	return a.Follow(stream, a.event, a.ended)
 }

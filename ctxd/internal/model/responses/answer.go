@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"cortexfs.org/ctxd/internal/model/compose"
+	"cortexfs.org/ctxd/internal/model/failure"
 	"cortexfs.org/ctxd/internal/model/transport"
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/libctx/modelwire"
@@ -163,6 +164,14 @@ func (a *answer) last(kind string, data jsontext.Value) error {
 		}
 	}
 	return nil
+}
+
+// ended says what the end of the stream makes of the answer.
+func (a *answer) ended(broken *transport.Error) error {
+	if broken != nil {
+		return a.Fail(failure.Broken(broken, a.key))
+	}
+	return a.finish()
 }
 
 // finish ends an answer whose last event has come.

@@ -33,6 +33,18 @@ func newStream(resp *http.Response, w *watcher, silence time.Duration, terminal 
 	return s
 }
 
+// StreamOf is the body of an answer that came through a Transport and an SDK; the
+// caller closes it. If the SDK put something over it, it is closed, and the error
+// is errdefs.Internal.
+func StreamOf(resp *http.Response) (*Stream, error) {
+	s, ok := resp.Body.(*Stream)
+	if !ok {
+		resp.Body.Close()
+		return nil, errdefs.New(errdefs.Internal, "the SDK put something over the transport's stream: a %T", resp.Body)
+	}
+	return s, nil
+}
+
 // Next is the next event, the terminal one included; after it io.EOF. A stream
 // that ends before it, however cleanly, is a *Error as is everything else.
 func (s *Stream) Next() (Event, error) {

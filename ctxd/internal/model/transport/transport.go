@@ -80,6 +80,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	sent := req.Clone(httptrace.WithClientTrace(w.ctx, &httptrace.ClientTrace{
 		GotConn: func(httptrace.GotConnInfo) { w.enter(modelwire.PhaseHeaders, t.times.Headers) },
 	}))
+	header(sent.Header)
 	w.enter(modelwire.PhaseConnect, t.times.Connect)
 	resp, err := t.base.RoundTrip(sent)
 	if err != nil {
@@ -91,6 +92,18 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	resp.Body = newStream(resp, w, t.times.Silence, t.terminal)
 	return resp, nil
+}
+
+// header says what is wanted and who asks, and takes out what an SDK tells about
+// this machine.
+func header(h http.Header) {
+	h.Set("Accept", eventStream)
+	h.Set("User-Agent", "cortexfs/"+libctx.Version)
+	for name := range h {
+		if strings.HasPrefix(name, "X-Stainless-") {
+			delete(h, name)
+		}
+	}
 }
 
 // refused says why an answer is not the event stream that was asked for.
