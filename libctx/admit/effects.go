@@ -2,6 +2,7 @@ package admit
 
 import (
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -90,21 +91,16 @@ func ofSession(p string, session libctx.Session) bool {
 	return session != "" && path.IsAbs(p) && paths.Below(path.Clean(p), paths.InSpill+"/"+string(session))
 }
 
-// skillDirs are where skills are listed from, besides the workspace.
-var skillDirs = []string{paths.InSkills, paths.InHome + "/.agents/skills", paths.InHome + "/.codex/skills"}
-
 // ofSkill reports whether an inside path is the SKILL.md of a skill of the
 // machine or of the agent.
 func ofSkill(p string) bool {
 	if !path.IsAbs(p) || path.Base(p) != "SKILL.md" {
 		return false
 	}
-	for _, dir := range skillDirs {
-		if paths.Below(path.Clean(p), dir) {
-			return true
-		}
-	}
-	return false
+	p = path.Clean(p)
+	return paths.Below(p, paths.InSkills) || slices.ContainsFunc(paths.SkillDirs(), func(dir string) bool {
+		return paths.Below(p, path.Join(paths.InHome, dir))
+	})
 }
 
 // hostCodes says how a controlled policy refuses the classes it has no

@@ -7,12 +7,13 @@ package discover
 
 import (
 	"cortexfs.org/libctx/asuser"
+	"cortexfs.org/libctx/paths"
 	"cortexfs.org/libctx/sandbox"
 )
 
 // Global is the machine's own directory of rules and skills, the same in all
 // modes.
-const Global = "/etc/cortexfs"
+const Global = paths.MachineConfig
 
 // Places are where an agent's rules and skills come from. What is empty is not
 // searched. Nothing is ever read from the home of the person.

@@ -21,10 +21,17 @@ const (
 	InHome      = "/home/agent"
 	InSpill     = InHome + "/" + SpillDir // outputs that results have no room for, a directory a session
 	InWorkspace = "/workspace"
-	InSkills    = "/etc/cortexfs/skills" // skills of the machine, at the same place on the host
+	InSkills    = MachineConfig + "/skills" // skills of the machine, at the same place on the host
 	InBin       = "/ctx/bin"
 	SpillDir    = "cache/spill" // of InSpill, below an agent's home
 )
+
+// SkillDirs are where skills are below a home or a directory of a project.
+func SkillDirs() []string { return []string{".agents/skills", ".codex/skills"} }
+
+// MachineConfig holds the configuration of system mode, and in both modes the
+// machine's rules and skills.
+const MachineConfig = "/etc/cortexfs"
 
 // SystemRoot is the tree of system mode.
 const SystemRoot = "/ctx"
@@ -120,7 +127,7 @@ func New(e Env, root string) Layout {
 	if l.System {
 		base := "/run/cortexfs"
 		l.Runtime = base
-		l.Config, l.Secrets = "/etc/cortexfs", "/var/lib/cortexfs/secrets"
+		l.Config, l.Secrets = MachineConfig, "/var/lib/cortexfs/secrets"
 		if root != SystemRoot {
 			l.Runtime = filepath.Join(base, key)
 		}

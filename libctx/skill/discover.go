@@ -10,6 +10,7 @@ import (
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/discover"
 	"cortexfs.org/libctx/inert"
+	"cortexfs.org/libctx/paths"
 )
 
 // fileName is what the file of a skill is called.
@@ -17,8 +18,8 @@ const fileName = "SKILL.md"
 
 // Directories of skills: of the machine, and of homes and projects.
 var (
-	globalDirs = []string{"skills"}
-	dirs       = []string{".agents/skills", ".codex/skills"}
+	globalDirs = []string{path.Base(paths.InSkills)}
+	dirs       = paths.SkillDirs()
 )
 
 // Discover reads the front matter of the skills there are, in order of

@@ -34,16 +34,20 @@ func probeHost() sandbox.Host {
 	}
 	// What models are pointed to; nothing else of that directory, which holds the
 	// providers of the machine. Shown only if everybody may look there.
-	if open(filepath.Dir(paths.InSkills), 0o001) && open(paths.InSkills, 0o005) {
+	if forEverybody(paths.InSkills) {
 		h.EtcDirs = append(h.EtcDirs, strings.TrimPrefix(paths.InSkills, "/etc/"))
 	}
 	return h
 }
 
-// open reports whether everybody has these bits of a path.
-func open(path string, bits os.FileMode) bool {
-	st, err := os.Lstat(path)
-	return err == nil && st.IsDir() && st.Mode().Perm()&bits == bits
+// forEverybody reports whether everybody may look into a directory, and get there
+// from the one above it. Neither is a link.
+func forEverybody(dir string) bool {
+	may := func(path string, bits os.FileMode) bool {
+		st, err := os.Lstat(path)
+		return err == nil && st.IsDir() && st.Mode().Perm()&bits == bits
+	}
+	return may(filepath.Dir(dir), 0o001) && may(dir, 0o005)
 }
 
 func isDir(path string) bool {
