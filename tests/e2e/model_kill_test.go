@@ -55,7 +55,7 @@ func (k *worker) reply(r *provider.Request) provider.Answer {
 	if turn == 2 || strings.HasPrefix(job, "then ") {
 		return provider.Text("done ", job)
 	}
-	mark := func(n int) string { return fmt.Sprintf("echo x >> did-%s-%d", job, n) }
+	mark := func(n int) string { return marking(fmt.Sprintf("%s-%d", job, n)) }
 	first, second := mark(2), "true"
 	if turn == 0 {
 		first, second = mark(0), mark(1)
@@ -84,19 +84,6 @@ func (k *worker) reply(r *provider.Request) provider.Answer {
 		}
 	})
 	return provider.Seq(provider.Seq(pieces[:k.gate]...), wait, provider.Seq(pieces[k.gate:]...))
-}
-
-// did looks at what the calls left: no job was done twice. It returns how many
-// calls were made.
-func did(w *world.World) int {
-	w.T.Helper()
-	marks, _ := filepath.Glob(w.Workspace + "/did-*")
-	for _, path := range marks {
-		if text := w.Read(path); text != "x\n" {
-			w.T.Errorf("%s ran %d times", filepath.Base(path), len(text)/2)
-		}
-	}
-	return len(marks)
 }
 
 // killModel kills the process of ctxmodel, if there is one.
@@ -184,7 +171,7 @@ func TestModelKilledAtEachPiece(t *testing.T) {
 	if frames := say(w, "then end"); world.Last(frames).Str("status") != "ok" {
 		t.Errorf("%s", world.JSON(frames))
 	}
-	if n := did(w); n < 2*gates*2+1 {
+	if n := done(w); n < 2*gates*2+1 {
 		t.Errorf("%d calls were made", n)
 	}
 	if n := len(s.Requests()); n < 2*(gates+2*gates)+2 {
@@ -245,5 +232,5 @@ func TestModelKilledAtRandom(t *testing.T) {
 	if frames := say(w, "then end"); world.Last(frames).Str("status") != "ok" {
 		t.Errorf("%s", world.JSON(frames))
 	}
-	t.Logf("%d jobs, %d calls, %d requests", jobs, did(w), len(s.Requests()))
+	t.Logf("%d jobs, %d calls, %d requests", jobs, done(w), len(s.Requests()))
 }
