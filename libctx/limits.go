@@ -138,8 +138,15 @@ const (
 
 // Terminals.
 const (
-	MaxTermSide  = 1000    // columns, and rows, of a terminal
-	MaxTermDrain = 1 << 20 // bytes read from a terminal after its program ended
+	MaxTermSide       = 1000            // columns, and rows, of a terminal
+	MaxTermDrain      = 1 << 20         // bytes read from a terminal after its program ended
+	MaxTermInput      = 64 << 10        // bytes of one input of a client, and of one output of an emitter
+	MaxTermScrollback = 10_000          // lines above the screen that a client can ask for
+	MaxTermClients    = 256             // clients of one terminal at a time
+	MaxTermEvent      = 256 << 10       // bytes of one line of a terminal's event files, LF included
+	TermEventFile     = 8 << 20         // bytes of the newest event file, after which it is rotated
+	TermEventFiles    = 8               // event files of one terminal, the newest included
+	TermHello         = 5 * time.Second // from a client's connection until its first line is there
 )
 
 // Runs of model agents (docs/reference/run.md).

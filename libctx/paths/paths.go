@@ -1,7 +1,8 @@
 // Package paths is the only place where paths of the tree, the runtime
 // directory and the configuration are put together. A Layout is found once, at
 // start, and passed on; nothing here reads the environment or touches a file
-// except Find, which looks whether a directory is a tree.
+// except Find and New, which look whether a directory is a tree and where links
+// lead.
 package paths
 
 import (
@@ -45,7 +46,11 @@ type Layout struct {
 	Views   string // prepared views of agents (package view); on the tree's file system
 	Config  string // holds providers.d and secrets; never mounted
 	Secrets string
-	System  bool // run by root for agents of many users
+	// Terminals holds the sockets of the terminals this user starts, 0700: a
+	// place that is easy to say for the tree of the machine and the user's own,
+	// one below Runtime for any other tree.
+	Terminals string
+	System    bool // run by root for agents of many users
 }
 
 // Env is what Find needs to know of the caller; the programs' config packages
@@ -73,15 +78,10 @@ func Find(e Env) (Layout, error) {
 		root = SystemRoot
 	}
 	if root == "" {
-		data := e.DataHome
-		if data == "" {
-			if e.Home == "" {
-				return Layout{}, errdefs.New(errdefs.Invalid, "no tree: HOME is not set").
-					WithHint("name the tree with --root or CTX_ROOT")
-			}
-			data = filepath.Join(e.Home, ".local/share")
+		if root = e.ownTree(); root == "" {
+			return Layout{}, errdefs.New(errdefs.Invalid, "no tree: HOME is not set").
+				WithHint("name the tree with --root or CTX_ROOT")
 		}
-		root = filepath.Join(data, "cortexfs")
 	}
 	if !filepath.IsAbs(root) {
 		abs, err := filepath.Abs(root)
@@ -92,10 +92,26 @@ func Find(e Env) (Layout, error) {
 	}
 	root = filepath.Clean(root)
 	// One tree has one runtime directory, however its path was written.
-	if real, err := filepath.EvalSymlinks(root); err == nil {
-		root = real
+	return New(e, resolved(root)), nil
+}
+
+// resolved is a path without links, as far as it exists.
+func resolved(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
 	}
-	return New(e, root), nil
+	return path
+}
+
+// ownTree is the user's own tree, "" without a home.
+func (e Env) ownTree() string {
+	switch {
+	case e.DataHome != "":
+		return filepath.Join(e.DataHome, "cortexfs")
+	case e.Home != "":
+		return filepath.Join(e.Home, ".local/share/cortexfs")
+	}
+	return ""
 }
 
 func (e Env) clean() Env {
@@ -124,6 +140,14 @@ func New(e Env, root string) Layout {
 	sum := sha256.Sum256([]byte(root))
 	key := hex.EncodeToString(sum[:8])
 	l := Layout{Root: root, Views: filepath.Join(root, ".view"), System: e.UID == 0}
+	own := filepath.Join("/tmp", "cortexfs-"+strconv.Itoa(e.UID))
+	if e.RuntimeDir != "" {
+		own = filepath.Join(e.RuntimeDir, "cortexfs")
+	}
+	l.Terminals = filepath.Join(own, key, "terminal")
+	if root == SystemRoot || root == resolved(e.ownTree()) {
+		l.Terminals = filepath.Join(own, "terminal")
+	}
 	if l.System {
 		base := "/run/cortexfs"
 		l.Runtime = base
@@ -134,15 +158,11 @@ func New(e Env, root string) Layout {
 		l.Locks = filepath.Join(l.Runtime, "lock")
 		return l
 	}
-	base := filepath.Join("/tmp", "cortexfs-"+strconv.Itoa(e.UID))
-	if e.RuntimeDir != "" {
-		base = filepath.Join(e.RuntimeDir, "cortexfs")
-	}
 	config := e.ConfigHome
 	if config == "" {
 		config = filepath.Join(e.Home, ".config")
 	}
-	l.Runtime = filepath.Join(base, key)
+	l.Runtime = filepath.Join(own, key)
 	l.Locks = filepath.Join(root, ".lock")
 	l.Config = filepath.Join(config, "cortexfs")
 	l.Secrets = filepath.Join(l.Config, "secrets")
@@ -150,8 +170,11 @@ func New(e Env, root string) Layout {
 }
 
 // Protected lists the directories no workspace may be, contain or lead into:
-// the tree, the runtime directory, the configuration and the secrets.
-func (l Layout) Protected() []string { return []string{l.Root, l.Runtime, l.Config, l.Secrets} }
+// the tree, the runtime directory, the terminals' sockets, the configuration and
+// the secrets.
+func (l Layout) Protected() []string {
+	return []string{l.Root, l.Runtime, l.Terminals, l.Config, l.Secrets}
+}
 
 // Paths below the tree.
 
@@ -186,6 +209,45 @@ func (l Layout) AgentHome(uid uint32, a libctx.Agent) string {
 // Sessions is the directory of an agent's private sessions.
 func (l Layout) Sessions(uid uint32, a libctx.Agent) string {
 	return filepath.Join(l.AgentHome(uid, a), "session")
+}
+
+// Session is the directory of one private session.
+func (l Layout) Session(uid uint32, a libctx.Agent, s libctx.Session) string {
+	return filepath.Join(l.Sessions(uid, a), string(s))
+}
+
+// Paths of terminals (docs/reference/terminal.md).
+
+// TerminalID names the terminal of a session. Two sessions can have the same
+// one: a-b with c, and a with b-c.
+func TerminalID(a libctx.Agent, s libctx.Session) string {
+	return "terminal-" + string(a) + "-" + string(s)
+}
+
+// TerminalResource is the directory in which a terminal outlives its process.
+func (l Layout) TerminalResource(uid uint32, a libctx.Agent, s libctx.Session) string {
+	return filepath.Join(l.Session(uid, a, s), "terminal", TerminalID(a, s))
+}
+
+// TerminalLink is where clients find a terminal's socket: a link to
+// TerminalSocket of whoever started it.
+func (l Layout) TerminalLink(uid uint32, a libctx.Agent, s libctx.Session) string {
+	return filepath.Join(l.Session(uid, a, s), "terminal", "main.sock")
+}
+
+// TerminalDir holds the socket of one terminal, and its lock.
+func (l Layout) TerminalDir(a libctx.Agent, s libctx.Session) string {
+	return filepath.Join(l.Terminals, string(a), string(s))
+}
+
+// TerminalSocket is where a terminal listens.
+func (l Layout) TerminalSocket(a libctx.Agent, s libctx.Session) string {
+	return filepath.Join(l.TerminalDir(a, s), "main.sock")
+}
+
+// TerminalLock is held by the launcher of a terminal as long as it lives.
+func (l Layout) TerminalLock(a libctx.Agent, s libctx.Session) string {
+	return filepath.Join(l.TerminalDir(a, s), "main.lock")
 }
 
 // Paths below the runtime directory.
