@@ -11,21 +11,24 @@ PREFIX ?= /usr/local
 FUZZTIME ?= 1m
 TIME ?= 5m
 SEED ?= 0
-# Tests with several users need root and are in a package of their own.
-TESTED = $$([ $$(id -u) = 0 ] && echo work || go list work | grep -v /tests/uids)
+# Tests with several users, and those on a machine of their own, need root and are in packages of their own.
+TESTED = $$([ $$(id -u) = 0 ] && echo work || go list work | grep -vE '/tests/(uids|systemd)$$')
 # The tag leaves out a writer of manual pages that every start would pay for.
 export GOFLAGS := -trimpath -buildvcs=false -tags=urfave_cli_no_docs
 
 LDFLAGS := -s -w -buildid= -X cortexfs.org/libctx.Version=$(VERSION)
 GOBUILD := CGO_ENABLED=0 go build -ldflags '$(LDFLAGS)'
 
-.PHONY: help setup build demo test lint alone fuzz soak bench pictures install clean $(PROGRAMS)
+.PHONY: help setup setup-tests build demo test lint alone fuzz soak bench pictures install clean $(PROGRAMS)
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 10
 
 setup: ## install what the suite needs and this machine lacks, with apt
 	@scripts/setup
+
+setup-tests:
+	@scripts/setup tests
 
 build: $(PROGRAMS) ## build the programs into bin/
 
@@ -41,7 +44,7 @@ ctxtool:
 demo: setup build ## an agent answers about a small project, in a temporary tree
 	@scripts/demo
 
-test: setup build lint alone ## every check and every test
+test: setup-tests build lint alone ## every check and every test
 	go test -count=1 -timeout 15m $(TESTED) # no cache: it does not see the programs that tests start
 
 lint: ## formatting and vet
