@@ -127,6 +127,7 @@ const (
 	MaxSandboxPipe   = 64 << 10         // bytes read of what bwrap and the entry step say
 	// MaxSandboxRequest is more than the kernel lets a program be given by default.
 	MaxSandboxRequest = 4 << 20          // bytes of the arguments and environment of one payload
+	MaxSandboxPassed  = 8                // descriptors a payload gets besides the standard three
 	SandboxSpare      = 30 * time.Second // that a prepared sandbox waits for its call
 )
 
@@ -146,7 +147,17 @@ const (
 	MaxTermEvent      = 256 << 10       // bytes of one line of a terminal's event files, LF included
 	TermEventFile     = 8 << 20         // bytes of the newest event file, after which it is rotated
 	TermEventFiles    = 8               // event files of one terminal, the newest included
+	MaxTermHeld       = 64 << 10        // bytes of a program's unfinished sequence that are held while it is undecided
 	TermHello         = 5 * time.Second // from a client's connection until its first line is there
+
+	MaxTermBacklog = 4 << 20                // bytes of frames that wait for a client of a terminal before it lags
+	MaxTermPending = 1 << 20                // bytes of output the screen of a terminal is behind, at most
+	MaxTermTyped   = 256 << 10              // bytes typed into a terminal that wait for its program
+	MaxTermEmitted = 64 << 10               // bytes of emitters that wait until a terminal can show them
+	MaxTermLine    = 64 << 10               // bytes of a client's first line, and of a line of one that may not type
+	TermRedraw     = 33 * time.Millisecond  // between two screens for a client of another size than the terminal
+	TermHangup     = 500 * time.Millisecond // from SIGHUP to a terminal's program until SIGTERM, and until SIGKILL
+	TermFarewell   = 2 * time.Second        // that a client has to take each part of what is left when the program has ended
 )
 
 // Runs of model agents (docs/reference/run.md).

@@ -13,6 +13,7 @@ import (
 	"cortexfs.org/ctxterm/internal/ptyproc"
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/errdefs"
+	"cortexfs.org/libctx/termwire"
 	"github.com/urfave/cli/v2"
 )
 
@@ -123,9 +124,9 @@ func relay(p *ptyproc.Proc, signals <-chan os.Signal, follow *os.File, done <-ch
 
 // chooseSize is the size asked for, else that of a terminal among the standard
 // streams, which is then followed.
-func chooseSize(flag string, std Streams) (size ptyproc.Size, follow *os.File, err error) {
+func chooseSize(flag string, std Streams) (size termwire.Size, follow *os.File, err error) {
 	if flag != "" {
-		size, err = ptyproc.ParseSize(flag)
+		size, err = termwire.ParseSize(flag)
 		return size, nil, err
 	}
 	for _, f := range []*os.File{std.Out, std.In, std.Err} {
@@ -133,7 +134,7 @@ func chooseSize(flag string, std Streams) (size ptyproc.Size, follow *os.File, e
 			return size, f, nil
 		}
 	}
-	return ptyproc.DefaultSize, nil, nil
+	return termwire.DefaultSize, nil, nil
 }
 
 // withTerm makes sure that a program on a terminal has a TERM.

@@ -5,18 +5,18 @@ package hostterm
 import (
 	"os"
 
-	"cortexfs.org/ctxterm/internal/ptyproc"
+	"cortexfs.org/libctx/termwire"
 	"golang.org/x/sys/unix"
 )
 
 // SizeOf is the size of the terminal behind f; false if f is none, or one
 // without a size.
-func SizeOf(f *os.File) (ptyproc.Size, bool) {
+func SizeOf(f *os.File) (termwire.Size, bool) {
 	ws, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
 	if err != nil || ws.Col == 0 || ws.Row == 0 {
-		return ptyproc.Size{}, false
+		return termwire.Size{}, false
 	}
-	return ptyproc.Size{Cols: ws.Col, Rows: ws.Row}, true
+	return termwire.Size{Cols: int(ws.Col), Rows: int(ws.Row)}, true
 }
 
 // Raw puts the terminal behind f into raw mode and returns what puts it back;

@@ -10,11 +10,12 @@ import (
 	"testing"
 
 	"cortexfs.org/libctx/errdefs"
+	"cortexfs.org/libctx/termwire"
 )
 
 func start(t *testing.T, argv ...string) *Proc {
 	t.Helper()
-	p, err := Start(Config{Argv: argv, Env: []string{"PATH=/usr/bin:/bin", "TERM=xterm"}, Dir: "/", Size: Size{100, 30}})
+	p, err := Start(Config{Argv: argv, Env: []string{"PATH=/usr/bin:/bin", "TERM=xterm"}, Dir: "/", Size: termwire.Size{Cols: 100, Rows: 30}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +87,7 @@ func TestStartErrors(t *testing.T) {
 		"no-such-program": errdefs.NotFound, dir + "/missing": errdefs.NotFound,
 		dir + "/plain": errdefs.Denied, dir + "/odd": errdefs.Denied, dir: errdefs.Denied,
 	} {
-		p, err := Start(Config{Argv: []string{program}, Size: DefaultSize})
+		p, err := Start(Config{Argv: []string{program}, Size: termwire.DefaultSize})
 		if p != nil || !errdefs.Is(err, want) || !strings.HasPrefix(err.Error(), program+": ") {
 			t.Errorf("%s: %v", program, err)
 		}
@@ -140,7 +141,7 @@ func TestResize(t *testing.T) {
 	out := &until{mark: "ready", reached: make(chan struct{})}
 	go func() {
 		<-out.reached
-		if err := p.Resize(Size{132, 43}); err != nil {
+		if err := p.Resize(termwire.Size{Cols: 132, Rows: 43}); err != nil {
 			t.Error(err)
 		}
 	}()
@@ -199,28 +200,4 @@ func TestLeftBehind(t *testing.T) {
 	if err != nil || status != 4 || !strings.Contains(out.String(), "left") {
 		t.Errorf("%d, %v: %q", status, err, &out)
 	}
-}
-
-func TestParseSize(t *testing.T) {
-	for _, s := range []string{"1x1", "80x24", "1000x1000"} {
-		if size, err := ParseSize(s); err != nil || size.String() != s {
-			t.Errorf("%s: %v, %v", s, size, err)
-		}
-	}
-	for _, s := range []string{"", "x", "80", "80x", "x24", "0x24", "80x0", "1001x1", "-1x1", "+1x1", "080x24", "80x24x1", "80X24", " 80x24", "70000x1", "80 x 24"} {
-		if size, err := ParseSize(s); !errdefs.Is(err, errdefs.Invalid) || size != (Size{}) {
-			t.Errorf("%q: %v, %v", s, size, err)
-		}
-	}
-}
-
-func FuzzParseSize(f *testing.F) {
-	for _, s := range []string{"80x24", "0x0", "x", "1000x1000"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		if size, err := ParseSize(s); err == nil && size.String() != s {
-			t.Fatalf("%q became %v", s, size)
-		}
-	})
 }
