@@ -13,7 +13,6 @@ import (
 var fuzzed = map[string]string{
 	"ctxd/internal/model/anthropic FuzzEvent":    "events of Anthropic's format",
 	"ctxd/internal/model/debug FuzzScript":       "scripts of debug/script",
-	"ctx/internal/editor FuzzKeystream":          "what is typed and pasted",
 	"ctx/internal/markdown FuzzRender":           "what models write, on a terminal",
 	"ctx/internal/cli FuzzReorder":               "words of a command line",
 	"ctxd/internal/model/failure FuzzParse":      "what providers say of failures",
@@ -26,6 +25,7 @@ var fuzzed = map[string]string{
 	"libctx/control FuzzFiles":                   "control files of agents and tools",
 	"libctx/control FuzzSchema":                  "schemas of tools",
 	"libctx/control FuzzTshrc":                   ".tshrc",
+	"libctx/editor FuzzKeystream":                "what is typed and pasted",
 	"libctx/envelope FuzzDecode":                 "invocations",
 	"libctx/envelope FuzzOutput":                 "what an executable agent writes",
 	"libctx/inert FuzzInert":                     "foreign text on a terminal",

@@ -75,7 +75,7 @@ var homes = map[string]map[string]string{
 		"ctxterm/internal/ptyproc": "makes pseudo-terminals",
 	},
 	"github.com/reeflective/readline": {
-		"ctx/internal/editor": "the line editor of the chat",
+		"libctx/editor": "the line editor of the chat and of tsh",
 	},
 	"github.com/urfave/cli/v2": {
 		"ctx/internal/cli":        "command line of ctx",
@@ -85,11 +85,11 @@ var homes = map[string]map[string]string{
 		"tsh/internal/cli":        "command line of tsh",
 	},
 	"os/exec": {
-		"ctx/internal/editor":      "opens the editor that a person names",
 		"ctx/internal/output":      "starts the pager that a person names",
 		"ctx/internal/spawn":       "starts the activator, tries bwrap",
 		"ctxd/internal/sandboxrun": "asks bwrap what it can do",
 		"ctxterm/internal/ptyproc": "starts the program of a terminal",
+		"libctx/editor":            "opens the editor that a person names",
 		"tsh/internal/tool/shell":  "runs the command of shell.exec, inside a sandbox",
 	},
 	"go.uber.org/zap": {},

@@ -11,10 +11,10 @@ import (
 
 	"cortexfs.org/ctx/internal/caller"
 	"cortexfs.org/ctx/internal/client"
-	"cortexfs.org/ctx/internal/editor"
 	"cortexfs.org/ctx/internal/markdown"
 	"cortexfs.org/ctx/internal/output"
 	"cortexfs.org/libctx"
+	"cortexfs.org/libctx/editor"
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/libctx/inert"
 	"cortexfs.org/libctx/view"
@@ -116,7 +116,8 @@ func (c *chat) open() error {
 		return nil
 	}
 	ed, err := editor.New(editor.Options{
-		Prompt: c.prompt(), Color: c.Color, History: c.Config.History(c.agent), Editor: t.Editor, Dir: t.Cwd, Words: Names(),
+		Prompt: c.prompt(), Color: c.Color, History: c.Config.History(c.agent), Editor: t.Editor, Dir: t.Cwd,
+		Words: words, Keep: true, Suspend: true,
 		Failed: func(err error) { c.Warn(err.Error()) },
 	})
 	if err != nil {

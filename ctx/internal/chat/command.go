@@ -34,6 +34,14 @@ func Names() []string {
 	return names
 }
 
+// words completes commands at the beginning of a line; all else is names of files.
+func words(before, word string) (commands []string, files bool) {
+	if before != "" || !strings.HasPrefix(word, "/") {
+		return nil, true
+	}
+	return Names(), true
+}
+
 // Parse tells a command from a message. A command begins with a slash and
 // lower-case letters; a message that does too is written with a second slash,
 // which text leaves out. A command that does not exist is errdefs.Invalid.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"cortexfs.org/ctx/internal/render"
+	"github.com/rivo/uniseg"
 )
 
 // workKey is fed to the library when there is work between two keys. Typed by a
@@ -12,7 +12,7 @@ import (
 const workKey = 0x1e
 
 // configure sets the library up. What the person's .inputrc says of keys stays,
-// but for those that mean something in a chat.
+// but for those that mean something here.
 func (e *Editor) configure() {
 	s := e.shell
 	s.Prompt.Primary(func() string {
@@ -35,7 +35,12 @@ func (e *Editor) configure() {
 		_ = s.Config.Set("cursor-emacs", "default") // the person's own
 	}
 	s.History.Add("history", e.history)
-	s.AcceptMultiline = func(line []rune) bool { return len(line) == 0 || line[len(line)-1] != '\\' }
+	s.AcceptMultiline = func(line []rune) bool {
+		if e.opts.Whole != nil {
+			return e.opts.Whole(e.expand(string(line)))
+		}
+		return len(line) == 0 || line[len(line)-1] != '\\'
+	}
 	s.Completer = e.complete
 	// The library calls this before it waits for a key, on the goroutine that
 	// may change the line. A key that is half read is waited for.
@@ -43,26 +48,29 @@ func (e *Editor) configure() {
 		if s.Keys.Empty() && s.Keymap.Local() == "" && e.due() {
 			s.Keys.Feed(true, workKey)
 		}
+		if s.Keys.Empty() {
+			e.tty.more()
+		}
 		return nil
 	})
 	s.Keymap.Register(map[string]func(){
-		"chat-work":    e.work,
-		"chat-alt":     func() { e.alt = true; s.Keymap.Commands()["accept-line"]() },
-		"chat-edit":    e.edit,
-		"chat-suspend": e.suspend,
+		"host-work":    e.work,
+		"host-alt":     func() { e.alt = true; s.Keymap.Commands()["accept-line"]() },
+		"host-edit":    e.edit,
+		"host-suspend": e.suspend,
 	})
 	for _, keymap := range []string{"emacs", "emacs-standard", "vi", "vi-insert", "vi-command", "vi-move"} {
 		if s.Config.Binds[keymap] == nil {
 			continue
 		}
 		for key, command := range map[string]string{
-			string(rune(workKey)): "chat-work",
-			"\u008d":              "chat-alt", // how the library spells Alt with Ctrl+M
-			"\u008a":              "chat-alt",
-			"\x1b[13;3u":          "chat-alt",
-			"\x1b[27;3;13~":       "chat-alt",
-			"\x07":                "chat-edit",
-			"\x1a":                "chat-suspend",
+			string(rune(workKey)): "host-work",
+			"\u008d":              "host-alt", // how the library spells Alt with Ctrl+M
+			"\u008a":              "host-alt",
+			"\x1b[13;3u":          "host-alt",
+			"\x1b[27;3;13~":       "host-alt",
+			"\x07":                "host-edit",
+			"\x1a":                "host-suspend",
 		} {
 			_ = s.Config.Bind(keymap, key, command, false) // the keymap exists
 		}
@@ -78,7 +86,7 @@ func (e *Editor) reserve() string {
 	rows := 1
 	columns := e.Columns()
 	for line := range strings.SplitSeq(string(*e.shell.Line()), "\n") {
-		rows += 1 + (render.Width(e.opts.Prompt)+render.Width(line))/columns
+		rows += 1 + (uniseg.StringWidth(e.opts.Prompt)+uniseg.StringWidth(line))/columns
 	}
 	return strings.Repeat("\v", rows) + fmt.Sprintf("\x1b[%dA", rows)
 }

@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"cortexfs.org/ctx/internal/render"
 	"github.com/reeflective/readline"
+	"github.com/rivo/uniseg"
 )
 
 // maxOffered bounds the names that are offered for one word.
@@ -21,18 +21,19 @@ func (e *Editor) complete(line []rune, cursor int) readline.Completions {
 	return c.NoSpace('/')
 }
 
-// candidates are the words there are: commands at the beginning of the line,
-// else names of files. Names a terminal could not show as they are, and hidden
-// ones nobody asked for, are left out.
+// candidates are the words there are. Names of files that a terminal could not
+// show as they are, that mean something in a line, and hidden ones nobody asked
+// for, are left out.
 func (e *Editor) candidates(before, word string) []string {
 	var found []string
-	if before == word && strings.HasPrefix(word, "/") {
-		for _, w := range e.opts.Words {
+	if e.opts.Words != nil {
+		words, files := e.opts.Words(strings.TrimSuffix(before, word), word)
+		for _, w := range words {
 			if strings.HasPrefix(w, word) {
 				found = append(found, w)
 			}
 		}
-		if len(found) > 0 {
+		if len(found) > 0 || !files {
 			return found
 		}
 	}
@@ -47,7 +48,8 @@ func (e *Editor) candidates(before, word string) []string {
 	}
 	for _, entry := range entries {
 		n := entry.Name()
-		if !strings.HasPrefix(n, name) || name == "" && strings.HasPrefix(n, ".") || clean(n) != n || strings.ContainsAny(n, " \t\n") || render.Width(n) == 0 {
+		if !strings.HasPrefix(n, name) || name == "" && strings.HasPrefix(n, ".") || clean(n) != n ||
+			strings.ContainsAny(n, " \t\n"+e.opts.Special) || uniseg.StringWidth(n) == 0 {
 			continue
 		}
 		if entry.IsDir() {

@@ -1,7 +1,8 @@
-// Package editor is where a person writes to an agent: a line editor on a
-// terminal that output never disturbs, and a reader of plain lines for pipes and
-// terminals that can do nothing. It alone knows the library behind the editor
-// (docs/reference/chat.md).
+// Package editor is where a person writes lines: a line editor on a terminal that
+// output never disturbs and that can lend the terminal to other programs, and a
+// reader of plain lines for pipes and terminals that can do nothing. It alone
+// knows the library behind the editor (docs/reference/chat.md,
+// docs/reference/toolshell.md).
 package editor
 
 import (
@@ -36,10 +37,28 @@ type Options struct {
 	Prompt  string // without colour
 	Color   bool
 	History string      // the file of the history; "": none is kept
-	Editor  string      // the command line of the person's editor
+	Editor  string      // the command line of the person's editor; "": there is none
 	Dir     string      // where file names are completed
-	Words   []string    // completed at the beginning of a line, behind a slash
 	Failed  func(error) // told when the person's editor failed
+
+	// Words are those that the word behind before, the line up to it, can be; with
+	// files it can be the name of a file too, if none of them fits. nil: files alone.
+	Words func(before, word string) (words []string, files bool)
+	// Special are characters that mean something in a line: names of files with one
+	// of them are not completed.
+	Special string
+
+	// Whole reports whether a line is one when Enter is pressed; else it goes on in
+	// the next row. nil: it goes on behind a backslash, which is taken out then.
+	Whole func(text string) bool
+	// Keep lets an interrupted line come back with the next prompt, and be in the
+	// history.
+	Keep bool
+	// Suspend lets Ctrl+Z stop the job that this process is in.
+	Suspend bool
+	// Lends is set for who uses Lend: what is typed behind the end of a line stays in
+	// the terminal, for whoever has it then.
+	Lends bool
 }
 
 // Editor owns the terminal, standard input and output, from New to Close. What
@@ -81,7 +100,7 @@ func New(o Options) (*Editor, error) {
 	e.Prompt(o.Prompt)
 	e.configure()
 	var err error
-	if e.tty, err = takeTTY(func(text string) string { return e.fold(clean(text)) }); err != nil {
+	if e.tty, err = takeTTY(func(text string) string { return e.fold(clean(text)) }, o.Lends); err != nil {
 		return nil, err
 	}
 	e.stops = e.watchJobs()
@@ -110,7 +129,7 @@ func (e *Editor) Prompt(text string) {
 }
 
 // Away reports whether the person is in another program: its keys are not for
-// the chat, and neither is Ctrl+C.
+// this one, and neither is Ctrl+C.
 func (e *Editor) Away() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -224,12 +243,11 @@ func (e *Editor) read() {
 	}
 }
 
-// line is what was entered. The text of an interrupted line is kept: it comes
-// back with the next prompt, and is in the history.
+// line is what was entered.
 func (e *Editor) line(text string, err error) Line {
 	switch {
 	case errors.Is(err, readline.ErrInterrupt):
-		if text != "" {
+		if text != "" && e.opts.Keep {
 			_, _ = e.history.Write(text) // the history says nothing of a full disk
 			whole := e.expand(text)
 			e.forget()
@@ -241,7 +259,10 @@ func (e *Editor) line(text string, err error) Line {
 	}
 	whole := e.expand(text)
 	e.forget()
-	return Line{Text: strings.ReplaceAll(whole, "\\\n", "\n"), Alt: e.alt}
+	if e.opts.Whole == nil {
+		whole = strings.ReplaceAll(whole, "\\\n", "\n")
+	}
+	return Line{Text: whole, Alt: e.alt}
 }
 
 // post gives the reading goroutine something to do, at once if it edits.

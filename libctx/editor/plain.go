@@ -70,7 +70,7 @@ func (p *Plain) read() {
 		prompt := p.prompt
 		p.mu.Unlock()
 		_, _ = io.WriteString(p.out, prompt) // of a terminal that is gone the read tells
-		text, err := p.message()
+		text, err := p.logical()
 		select {
 		case p.lines <- Line{Text: text, Err: err}:
 		case <-p.stop:
@@ -79,8 +79,8 @@ func (p *Plain) read() {
 	}
 }
 
-// message reads a line, and the next ones as long as they end in a backslash.
-func (p *Plain) message() (string, error) {
+// logical reads a line, and the next ones as long as they end in a backslash.
+func (p *Plain) logical() (string, error) {
 	var b strings.Builder
 	for {
 		line, err := p.in.ReadSlice('\n')

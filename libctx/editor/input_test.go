@@ -42,7 +42,7 @@ func TestPlain(t *testing.T) {
 
 func TestCandidates(t *testing.T) {
 	dir := t.TempDir()
-	for _, name := range []string{"alpha", "al\x1bice", "all of it", ".hidden", "b/inner"} {
+	for _, name := range []string{"alpha", "al\x1bice", "all of it", "al#pha", ".hidden", "b/inner"} {
 		path := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
@@ -51,8 +51,16 @@ func TestCandidates(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	e := &Editor{opts: Options{Dir: dir, Words: []string{"/help", "/history", "/quit"}}}
+	words := func(before, word string) ([]string, bool) {
+		if before != "" {
+			return nil, before != "only "
+		}
+		return []string{"/help", "/history", "/quit"}, word != "/q"
+	}
+	e := &Editor{opts: Options{Dir: dir, Words: words, Special: "'#"}}
 	for before, want := range map[string]string{
+		"only ":             "[]",
+		"/none":             "[]",
 		"/h":                "[/help /history]",
 		"see /none":         "[]",
 		"see al":            "[alpha]",

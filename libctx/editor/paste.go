@@ -6,7 +6,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"cortexfs.org/ctx/internal/render"
 	"cortexfs.org/libctx"
 )
 
@@ -52,7 +51,7 @@ func (e *Editor) fold(text string) string {
 		kept += len(p)
 	}
 	if kept+len(text) > libctx.MaxPaste {
-		return fmt.Sprintf("[%s: too much to keep]", render.Size(int64(len(text))))
+		return fmt.Sprintf("[%s: too much to keep]", size(len(text)))
 	}
 	e.pastes = append(e.pastes, text)
 	return mark(len(e.pastes), text)
@@ -60,7 +59,18 @@ func (e *Editor) fold(text string) string {
 
 // mark stands for paste n.
 func mark(n int, text string) string {
-	return fmt.Sprintf("[paste %d: %s, %d lines]", n, render.Size(int64(len(text))), strings.Count(text, "\n")+1)
+	return fmt.Sprintf("[paste %d: %s, %d lines]", n, size(len(text)), strings.Count(text, "\n")+1)
+}
+
+// size shows a number of bytes.
+func size(n int) string {
+	switch {
+	case n < 1<<10:
+		return fmt.Sprintf("%d B", n)
+	case n < 1<<20:
+		return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
+	}
+	return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
 }
 
 // expand puts the pastes in the place of their marks.

@@ -77,6 +77,20 @@ func (k *keystream) take(dst, chunk []byte, paste func(string) string) []byte {
 	return dst
 }
 
+// sure is how many bytes can be read at once that hold no key behind a line's end:
+// one, and in a paste as many as its end is certain to be away at least.
+func (k *keystream) sure() int {
+	if !k.pasting {
+		return 1
+	}
+	for n := len(pasteEnd) - 1; n > 0; n-- {
+		if bytes.HasSuffix(k.held, []byte(pasteEnd[:n])) {
+			return len(pasteEnd) - n
+		}
+	}
+	return len(pasteEnd)
+}
+
 // waiting reports whether the beginning of a sequence is held back.
 func (k *keystream) waiting() bool { return len(k.held) > 0 && !k.pasting }
 

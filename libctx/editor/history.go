@@ -12,8 +12,8 @@ import (
 )
 
 // history is what a person entered, the oldest first, in a file of theirs alone:
-// one JSON string a line. It is kept as good as it goes: a chat does not fail
-// because its history does.
+// one JSON string a line. It is kept as good as it goes: nothing fails because its
+// history does.
 type history struct {
 	file  string // "": only in memory
 	lines []string
@@ -93,7 +93,7 @@ func quoted(line string) []byte {
 	return append(b, '\n')
 }
 
-// append writes one line in one piece, so that chats beside one another do not
+// append writes one line in one piece, so that editors beside one another do not
 // mix theirs.
 func (h *history) append(line string) {
 	if os.MkdirAll(filepath.Dir(h.file), 0o700) != nil {

@@ -31,7 +31,7 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// TestHistoryFiles: whatever the file is, a chat begins, and does not follow
+// TestHistoryFiles: whatever the file is, an editor begins, and does not follow
 // links.
 func TestHistoryFiles(t *testing.T) {
 	dir := t.TempDir()

@@ -37,12 +37,33 @@ func (e *Editor) watchJobs() (stop func()) {
 	}
 }
 
+// Lend gives the terminal, with the modes it had before this editor, to whoever do
+// lets have it, and takes it back. It is called between a line and the next Next,
+// by who set Options.Lends; what is written to the editor meanwhile goes to
+// standard output at once.
+func (e *Editor) Lend(do func(terminal *os.File)) {
+	e.tty.set(pausing)
+	e.Restore()
+	e.mu.Lock()
+	e.away = true
+	e.mu.Unlock()
+	do(e.tty.file)
+	e.mu.Lock()
+	e.away = false
+	e.mu.Unlock()
+	_ = e.tty.keys() // of a terminal that is gone the next read tells
+	e.tty.set(reading)
+}
+
 // suspend stops the whole job, as the terminal does with Ctrl+Z where keys have
 // their meaning. A job that nobody could continue is not stopped: the kernel
 // sees to that. This process may be stopped a moment after it went on here;
 // whoever continues it makes it draw everything anew.
 func (e *Editor) suspend() {
 	e.shell.History.SkipSave()
+	if !e.opts.Suspend {
+		return
+	}
 	e.outside(func() { _ = unix.Kill(0, unix.SIGTSTP) })
 }
 

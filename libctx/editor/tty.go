@@ -17,6 +17,7 @@ type tty struct {
 	cooked *unix.Termios
 	raw    *unix.Termios
 	paste  func(string) string // what stands for a paste
+	lends  bool                // see Options.Lends
 
 	pipe    int // the writing end
 	control [2]int
@@ -26,6 +27,7 @@ type tty struct {
 	changed sync.Cond
 	want    mode // what the goroutine is to do
 	have    mode // and does
+	shut    bool // a line may have ended: no key is taken until one is asked for
 }
 
 type mode int
@@ -43,12 +45,12 @@ const escapeWait = 50
 const maxAhead = 1 << 20
 
 // takeTTY takes standard input and puts its pipe in the place of it, until end.
-func takeTTY(paste func(string) string) (*tty, error) {
+func takeTTY(paste func(string) string, lends bool) (*tty, error) {
 	fd, err := unix.FcntlInt(0, unix.F_DUPFD_CLOEXEC, 3)
 	if err != nil {
 		return nil, err
 	}
-	t := &tty{file: os.NewFile(uintptr(fd), "terminal"), paste: paste, ended: make(chan struct{})}
+	t := &tty{file: os.NewFile(uintptr(fd), "terminal"), paste: paste, lends: lends, ended: make(chan struct{})}
 	t.changed.L = &t.mu
 	if t.cooked, err = unix.IoctlGetTermios(fd, unix.TCGETS); err != nil {
 		t.file.Close()
@@ -121,6 +123,38 @@ func (t *tty) set(m mode) {
 	}
 }
 
+// more is called when the library has used all keys: if one of them ended no
+// line, the next one is wanted.
+func (t *tty) more() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.shut {
+		t.shut = false
+		_, _ = unix.Write(t.control[1], []byte{0})
+	}
+}
+
+// ready reports whether keys are to be taken.
+func (t *tty) ready() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return !t.shut
+}
+
+// took notes what was read of a terminal that is lent out: behind a key that may
+// end a line nothing is read but on demand.
+func (t *tty) took(typed []byte) {
+	if !t.lends || len(typed) != 1 {
+		return
+	}
+	switch typed[0] {
+	case '\r', '\n', 0x03, 0x04:
+		t.mu.Lock()
+		t.shut = true
+		t.mu.Unlock()
+	}
+}
+
 // end gives standard input back.
 func (t *tty) end() {
 	t.set(ending)
@@ -171,7 +205,7 @@ func (t *tty) run() {
 		if len(ahead) == 0 {
 			fds[2].Fd = -1
 		}
-		if len(ahead) > maxAhead {
+		if len(ahead) > maxAhead || !t.ready() {
 			fds[1].Fd = -1
 		}
 		patience := -1
@@ -198,13 +232,20 @@ func (t *tty) run() {
 			ahead = ahead[max(n, 0):]
 		}
 		if fds[1].Revents != 0 {
-			n, err := unix.Read(int(t.file.Fd()), buf)
+			room := len(buf)
+			if t.lends {
+				room = typed.sure()
+			}
+			n, err := unix.Read(int(t.file.Fd()), buf[:room])
 			if err == unix.EINTR || err == unix.EAGAIN {
 				continue
 			}
 			if err != nil || n <= 0 {
 				t.flush(ahead)
 				return
+			}
+			if !typed.pasting {
+				t.took(buf[:n])
 			}
 			ahead = typed.take(ahead, buf[:n], t.paste)
 		}

@@ -41,6 +41,24 @@ func TestKeystream(t *testing.T) {
 	}
 }
 
+// TestSureReadsNothingBehindAPaste: read as far as is sure, a paste comes whole, and
+// what follows stays where it is.
+func TestSureReadsNothingBehindAPaste(t *testing.T) {
+	for _, text := range []string{"", "x", "\x1b", "\x1b[201", "\x1b\x1b[20\x1b[201", "a longer text\r\nof lines"} {
+		in := []byte(pasteBegin + text + pasteEnd + "\rls\r")
+		var k keystream
+		var out []byte
+		for len(out) == 0 {
+			n := k.sure()
+			out = k.take(out, in[:n], func(s string) string { return "<" + s + ">" })
+			in = in[n:]
+		}
+		if want := pasteBegin + "<" + string(lines([]byte(text))) + ">" + pasteEnd; string(out) != want || string(in) != "\rls\r" {
+			t.Errorf("%q: %q, want %q; %q is left", text, out, want, in)
+		}
+	}
+}
+
 // TestEndlessPaste: what is not ended takes no more memory than one that is.
 func TestEndlessPaste(t *testing.T) {
 	var k keystream
