@@ -14,6 +14,7 @@ import (
 const (
 	InTools   = paths.InBin + "/ctxtool"
 	InTsh     = paths.InBin + "/tsh"
+	InCtxterm = paths.InBin + "/ctxterm"
 	InSession = paths.InHome + "/session"
 	InControl = "/run/cortexfs/control.sock"
 	HostName  = "cortexfs"
@@ -166,11 +167,10 @@ func (a *args) tree(s Spec) {
 	if s.View != "" {
 		a.bind(true, s.View, paths.InRoot)
 	}
-	if s.Tools != "" {
-		a.bind(true, s.Tools, InTools)
-	}
-	if s.Tsh != "" {
-		a.bind(true, s.Tsh, InTsh)
+	for _, p := range []struct{ host, inside string }{{s.Tools, InTools}, {s.Tsh, InTsh}, {s.Ctxterm, InCtxterm}} {
+		if p.host != "" {
+			a.bind(true, p.host, p.inside)
+		}
 	}
 	if s.Home != "" {
 		a.bind(false, s.Home, paths.InHome)
@@ -185,7 +185,7 @@ func (a *args) workspace(s Spec) {
 	if s.Workspace.Dir == "" {
 		return
 	}
-	a.bind(false, s.Workspace.Dir, paths.InWorkspace)
+	a.bind(s.Workspace.Frozen, s.Workspace.Dir, paths.InWorkspace)
 	for _, b := range readOnly(s) {
 		a.bind(true, b.Source, b.Target)
 	}

@@ -3,6 +3,7 @@ package sandbox
 import (
 	"encoding/binary"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"cortexfs.org/libctx"
@@ -11,9 +12,11 @@ import (
 )
 
 // Request is the one thing an entry step is asked for: to become this payload.
-// With its first byte come the payload's three standard descriptors. The end of
-// the channel in its place means that nobody wants a payload any more.
+// With its first byte come the payload's three standard descriptors, and behind
+// them those it gets besides. The end of the channel in its place means that
+// nobody wants a payload any more.
 type Request struct {
+	Passed int      // descriptors besides the three, 3, 4, … of the payload; at most libctx.MaxSandboxPassed
 	Expect []Expect // what must be found first
 	Cwd    string   // inside path
 	Env    []string // complete, KEY=VALUE
@@ -31,7 +34,7 @@ func RequestOf(s Spec) Request {
 		if s.Cwd == "" {
 			r.Cwd = paths.InWorkspace
 		}
-		r.Expect = append(r.Expect, Expect{Path: paths.InWorkspace, Dev: w.Dev, Ino: w.Ino})
+		r.Expect = append(r.Expect, Expect{Path: paths.InWorkspace, Dev: w.Dev, Ino: w.Ino, ReadOnly: w.Frozen})
 	}
 	for _, b := range readOnly(s) {
 		r.Expect = append(r.Expect, Expect{Path: b.Target, Dev: b.Dev, Ino: b.Ino, ReadOnly: true})
@@ -63,6 +66,9 @@ func (r Request) Encode() ([]byte, error) {
 		b = append(b, 0)
 	}
 	add("cwd=", r.Cwd)
+	if r.Passed != 0 {
+		add("passed=", strconv.Itoa(r.Passed))
+	}
 	for _, x := range r.Expect {
 		name := "expect="
 		if x.ReadOnly {
@@ -79,6 +85,8 @@ func (r Request) Encode() ([]byte, error) {
 	}
 	size := len(b) - RequestHead
 	switch {
+	case r.Passed < 0 || r.Passed > libctx.MaxSandboxPassed:
+		return nil, errdefs.New(errdefs.Invalid, "sandbox: %d descriptors for the payload, not 0 to %d", r.Passed, libctx.MaxSandboxPassed)
 	case nul:
 		return nil, errdefs.New(errdefs.Invalid, "sandbox: a word or a variable of the payload holds a NUL")
 	case size > libctx.MaxSandboxRequest:
@@ -118,7 +126,16 @@ func ParseRequest(body []byte) (Request, error) {
 	if r.Cwd, ok = strings.CutPrefix(words[0], "cwd="); !ok || !strings.HasPrefix(r.Cwd, "/") {
 		return bad("is no start directory")
 	}
-	for at++; at < len(words); at++ {
+	at++
+	if passed, ok := strings.CutPrefix(words[min(at, len(words)-1)], "passed="); ok {
+		var n uint64
+		if !number(&n)(passed) || n == 0 || n > libctx.MaxSandboxPassed {
+			return bad("is no number of descriptors")
+		}
+		r.Passed = int(n)
+		at++
+	}
+	for ; at < len(words); at++ {
 		name, value, _ := strings.Cut(words[at], "=")
 		if name != "expect" && name != "read-only" {
 			break

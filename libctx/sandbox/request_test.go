@@ -61,7 +61,7 @@ func requests() *rapid.Generator[Request] {
 			return strings.ReplaceAll(rapid.String().Draw(t, "word"), "\x00", "")
 		})
 		path := func(name string) string { return "/" + word.Draw(t, name) }
-		r := Request{Cwd: path("cwd"), Argv: append([]string{path("argv0")}, rapid.SliceOf(word).Draw(t, "argv")...)}
+		r := Request{Passed: rapid.IntRange(0, libctx.MaxSandboxPassed).Draw(t, "passed"), Cwd: path("cwd"), Argv: append([]string{path("argv0")}, rapid.SliceOf(word).Draw(t, "argv")...)}
 		for range rapid.IntRange(0, 4).Draw(t, "expect") {
 			r.Expect = append(r.Expect, Expect{path("at"), rapid.Uint64().Draw(t, "dev"), rapid.Uint64().Draw(t, "ino"), rapid.Bool().Draw(t, "ro")})
 		}
@@ -100,6 +100,8 @@ func TestRequestRefuses(t *testing.T) {
 		"NUL in a word":       {Cwd: "/", Argv: []string{"/x", "a\x00b"}},
 		"NUL in a variable":   {Cwd: "/", Env: []string{"A=\x00"}, Argv: []string{"/x"}},
 		"NUL in a directory":  {Cwd: "/\x00", Argv: []string{"/x"}},
+		"fewer than none":     {Passed: -1, Cwd: "/", Argv: []string{"/x"}},
+		"too many passed":     {Passed: libctx.MaxSandboxPassed + 1, Cwd: "/", Argv: []string{"/x"}},
 		"NUL in an expection": {Cwd: "/", Expect: []Expect{{Path: "/\x00"}}, Argv: []string{"/x"}},
 	} {
 		if _, err := r.Encode(); !errdefs.Is(err, errdefs.Invalid) {
@@ -119,6 +121,8 @@ func TestRequestRefuses(t *testing.T) {
 		"", "\x00", "cwd=/\x00", "cwd=/\x00run\x00", "cwd=x\x00run\x00/x\x00", "cwd=/\x00run\x00x\x00", "cwd=/\x00run\x00/x",
 		"run\x00/x\x00", "cwd=/\x00env==b\x00run\x00/x\x00", "cwd=/\x00env=b\x00run\x00/x\x00", "cwd=/\x00expect=1:/x\x00run\x00/x\x00",
 		"cwd=/\x00expect=1:2:x\x00run\x00/x\x00", "cwd=/\x00read-only=01:2:/x\x00run\x00/x\x00", "cwd=/\x00env=a=b\x00expect=1:2:/x\x00run\x00/x\x00",
+		"cwd=/\x00passed=0\x00run\x00/x\x00", "cwd=/\x00passed=02\x00run\x00/x\x00", "cwd=/\x00passed=9\x00run\x00/x\x00",
+		"cwd=/\x00passed=1\x00passed=1\x00run\x00/x\x00", "cwd=/\x00expect=1:2:/\x00passed=1\x00run\x00/x\x00", "cwd=/\x00passed=1\x00",
 		"cwd=/\x00what=x\x00run\x00/x\x00", "cwd=/\x00expect\x00run\x00/x\x00",
 	} {
 		if r, err := ParseRequest([]byte(body)); !errdefs.Is(err, errdefs.Protocol) {
@@ -130,6 +134,7 @@ func TestRequestRefuses(t *testing.T) {
 func FuzzParseRequest(f *testing.F) {
 	for _, r := range []Request{
 		{Cwd: "/", Argv: []string{"/bin/true"}},
+		{Passed: 2, Cwd: "/", Argv: []string{"/bin/true", "passed=1"}},
 		{Cwd: "/w", Env: []string{"A=b=c", "E="}, Expect: []Expect{{"/workspace", 1, 2, false}, {"/workspace/.git", 1, 3, true}}, Argv: []string{"/x", "", "run"}},
 	} {
 		b, err := r.Encode()

@@ -52,13 +52,21 @@ func TestArgsGolden(t *testing.T) {
 		Env:    []string{"HOME=/home/agent", "X=a=b c"},
 		Argv:   []string{"/ctx/tool/shell.exec", "--", "make all"},
 	}
+	terminal := tool
+	terminal.Kind, terminal.Ctxterm = Terminal, "/usr/lib/cortexfs/ctxterm"
+	terminal.Workspace.Frozen = true
+	terminal.Mounts = mount.Table{{
+		Source: "/var/lib/cortexfs/tree/agent/coder.d", Target: "/ctx/agent/coder.d", ReadOnly: true,
+	}}
+	terminal.Argv = []string{"/ctx/bin/ctxterm", "--listen", "fd:3", "--", "/ctx/bin/tsh"}
 	root := Spec{Kind: Agent, Network: true, Argv: []string{"/ctx/agent/x"}, Limits: Limits{1, 2, 3}}
 	for name, c := range map[string]struct {
 		s Spec
 		h Host
 	}{
-		"tool":    {tool, merged()},
-		"minimal": {root, Host{Roots: []Root{{"/bin", ""}, {"/lib", ""}}}},
+		"tool":     {tool, merged()},
+		"terminal": {terminal, merged()},
+		"minimal":  {root, Host{Roots: []Root{{"/bin", ""}, {"/lib", ""}}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			// One option a line, with its values.

@@ -40,9 +40,10 @@ type Spec struct {
 	Identity asuser.Identity
 	UserName string // account name of the identity; "" if it has none
 
-	View      string      // host directory shown read-only at /ctx; holds empty files bin/ctxtool and bin/tsh
+	View      string      // host directory shown read-only at /ctx; holds empty files bin/ctxtool, bin/tsh and bin/ctxterm
 	Tools     string      // host path of the ctxtool program, shown at /ctx/bin/ctxtool
 	Tsh       string      // host path of tsh, shown at /ctx/bin/tsh; "" shows none
+	Ctxterm   string      // host path of ctxterm, shown at /ctx/bin/ctxterm; "" shows none
 	Home      string      // host agent home, writable at /home/agent except its session/, which must exist
 	Workspace Workspace   // from workspace.Resolve
 	Mounts    mount.Table // extra lines only, with host paths as sources
@@ -57,10 +58,11 @@ type Spec struct {
 	Argv []string // payload as seen inside, Argv[0] an absolute path
 }
 
-// Workspace is a directory of the human, shown writable at /workspace.
+// Workspace is a directory of the human, shown at /workspace.
 type Workspace struct {
 	Dir      string // canonical host path
 	Dev, Ino uint64 // its identity when it was checked
+	Frozen   bool   // shown read-only as a whole
 	ReadOnly []Bind // what must not be changed: repository metadata, protected files
 	Links    []Link
 }

@@ -76,7 +76,7 @@ func (a *Agent) fill(l paths.Layout, root *atomicfile.Dir, b *builder, src *sour
 		}
 	}
 	// Mount points for the programs every sandbox gets.
-	for _, name := range []string{"bin/ctxtool", "bin/tsh"} {
+	for _, name := range []string{"bin/ctxtool", "bin/tsh", "bin/ctxterm"} {
 		if err := b.write(name, nil, 0o555); err != nil {
 			return err
 		}

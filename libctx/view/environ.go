@@ -13,7 +13,24 @@ import (
 // of the one run (CTX_SESSION, CTX_RUN_ID, …), then the env control without the
 // names that are the runtime's. Nothing of the caller's environment is in it.
 func (a *Agent) Environ(run ...string) []string {
-	env := []string{
+	env := append(a.owned("dumb"), "PATH=/usr/local/bin:/usr/bin:/bin")
+	env = append(env, run...)
+	for _, kv := range a.Env {
+		if name, _, _ := strings.Cut(kv, "="); !control.RuntimeOwned(name) {
+			env = append(env, kv)
+		}
+	}
+	return env
+}
+
+// TerminalEnviron is the complete environment of a terminal of the agent and of
+// everything that is started in it: what the runtime owns but PATH, for a
+// terminal that is an xterm of 256 colours. The env control has no say in it.
+func (a *Agent) TerminalEnviron() []string { return a.owned("xterm-256color") }
+
+// owned are the variables that no control sets, for this type of terminal.
+func (a *Agent) owned(term string) []string {
+	return []string{
 		"CTX_ROOT=" + paths.InRoot,
 		"CTX_HOME=" + paths.Layout{Root: paths.InRoot}.Home(a.Owner.UID),
 		"CTX_AGENT=" + string(a.Name),
@@ -23,17 +40,9 @@ func (a *Agent) Environ(run ...string) []string {
 		"USER=" + a.User,
 		"LOGNAME=" + a.User,
 		"SHELL=" + shell(),
-		"TERM=dumb",
+		"TERM=" + term,
 		"LANG=C.UTF-8",
-		"PATH=/usr/local/bin:/usr/bin:/bin",
 	}
-	env = append(env, run...)
-	for _, kv := range a.Env {
-		if name, _, _ := strings.Cut(kv, "="); !control.RuntimeOwned(name) {
-			env = append(env, kv)
-		}
-	}
-	return env
 }
 
 // shell is the shell that sandboxes have: they see the host's /usr.

@@ -108,6 +108,22 @@ func TestEnviron(t *testing.T) {
 	}
 }
 
+// TestTerminalEnviron: a terminal has the eleven variables of its contract and
+// nothing else, whatever the control and the caller's environment say.
+func TestTerminalEnviron(t *testing.T) {
+	w := newWorld(t)
+	w.control("coder", map[string]string{"env": "A=1\nPATH=/evil\nTERM=evil\nLANG=evil\n"})
+	t.Setenv("SECRET_TOKEN", "leak")
+	t.Setenv("TERM", "dumb")
+	a := w.load()
+	want := "CTX_ROOT=/ctx\nCTX_HOME=/ctx/home/" + uid() + "\nCTX_AGENT=coder\nCTX_AGENT_SUBJECT=coder_t\n" +
+		"CTX_PATH=/ctx/tool:/ctx/home/" + uid() + "/tool\nHOME=/home/agent\nUSER=" + a.User + "\nLOGNAME=" + a.User + "\n" +
+		"SHELL=" + shell() + "\nTERM=xterm-256color\nLANG=C.UTF-8"
+	if got := strings.Join(a.TerminalEnviron(), "\n"); got != want {
+		t.Errorf("%s", cmp.Diff(want, got))
+	}
+}
+
 // TestGrammar: a file that does not parse refuses the agent by its name and
 // line; so does a value this version has no use for.
 func TestGrammar(t *testing.T) {

@@ -51,7 +51,7 @@ func TestPrepare(t *testing.T) {
 			p := w.prepare(a)
 			const dir, exec, text = "drwxr-xr-x", "-r-xr-xr-x", "-r--r--r--"
 			want := map[string]string{
-				"status": text, "bin": dir, "bin/ctxtool": exec, "bin/tsh": exec, "model": dir, "shared": dir,
+				"status": text, "bin": dir, "bin/ctxtool": exec, "bin/tsh": exec, "bin/ctxterm": exec, "model": dir, "shared": dir,
 				"agent": dir, "agent/coder": exec, "agent/coder.d": dir, "agent/coder.d/abi": text, "agent/coder.d/owner": text,
 				"agent/coder.d/perm": text, "agent/coder.d/policy": text, "agent/coder.d/system.md": text,
 				"home": dir, "home/" + uid(): dir, own: dir,

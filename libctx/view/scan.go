@@ -40,7 +40,7 @@ type source struct {
 func (s source) path() string { return s.dir + "/" + string(s.name) }
 
 // format is the layout of a prepared directory; another one gets another key.
-const format = 1
+const format = 2
 
 // boot is the id of this boot. Prepared directories are not synced, so one that
 // an earlier boot left is not used.

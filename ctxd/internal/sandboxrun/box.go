@@ -135,10 +135,14 @@ func (b *box) reapGroup() {
 // kill ends everything at once. Only after find.
 func (b *box) kill() { b.init.Signal(syscall.SIGKILL) }
 
-// stop asks the payload to end, and ends everything if that takes too long.
-func (b *box) stop() {
+// stop asks the payload to end, and ends everything if that takes longer than
+// wait; 0 is libctx.TermGrace.
+func (b *box) stop(wait time.Duration) {
+	if wait == 0 {
+		wait = libctx.TermGrace
+	}
 	if b.term() {
-		grace := time.NewTimer(libctx.TermGrace)
+		grace := time.NewTimer(wait)
 		defer grace.Stop()
 		select {
 		case <-b.over:

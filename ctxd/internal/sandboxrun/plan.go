@@ -34,14 +34,17 @@ type plan struct {
 	fixed   string
 }
 
-// plan checks a spec and looks at all it names. The caller closes the plan.
-func (l *Launcher) plan(s sandbox.Spec) (*plan, error) {
+// plan checks a spec and looks at all it names; the payload gets so many
+// descriptors besides its streams. The caller closes the plan.
+func (l *Launcher) plan(s sandbox.Spec, passed int) (*plan, error) {
 	s, others, err := l.complete(s)
 	if err != nil {
 		return nil, err
 	}
 	p := &plan{spec: s}
-	if p.request, err = sandbox.RequestOf(s).Encode(); err != nil {
+	request := sandbox.RequestOf(s)
+	request.Passed = passed
+	if p.request, err = request.Encode(); err != nil {
 		return nil, err
 	}
 	fd := sandbox.FDs{Status: fdStatus, Block: fdBlock, Channel: fdChannel, Seccomp: fdFilter}

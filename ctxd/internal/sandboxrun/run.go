@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 	"os"
+	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -22,15 +24,16 @@ import (
 // no error, whatever its exit code.
 //
 // When ctx is done the payload gets SIGTERM and, libctx.TermGrace later, the
-// whole namespace SIGKILL; what it writes meanwhile reaches nobody, and the
-// error wraps the cause of ctx. An error of a writer kills the sandbox and is
+// whole namespace SIGKILL; what it writes meanwhile reaches nobody (but see
+// Stdio.Grace), and the error wraps the cause of ctx. An error of a writer kills the sandbox and is
 // returned. A payload that never started is errdefs.Unavailable with bwrap's
 // own message, or what the entry step refused it with: errdefs.Denied if a
 // directory was exchanged, errdefs.NotFound, errdefs.Denied or errdefs.Invalid
 // if it can not be executed. Arguments and environment over
 // libctx.MaxSandboxRequest are errdefs.TooBig.
 //
-// After a payload that ran, a sandbox is prepared for the next one (Prepare).
+// After a payload that ran, a sandbox is prepared for the next one (Prepare);
+// after a terminal none is expected.
 func (l *Launcher) Run(ctx context.Context, s sandbox.Spec, stdio Stdio) (Result, error) {
 	begun := time.Now()
 	ctx, leave, err := l.enter(ctx)
@@ -41,13 +44,13 @@ func (l *Launcher) Run(ctx context.Context, s sandbox.Spec, stdio Stdio) (Result
 	if ctx.Err() != nil {
 		return Result{}, interrupted(ctx)
 	}
-	p, err := l.plan(s)
+	p, err := l.plan(s, len(stdio.Pass))
 	if err != nil {
 		return Result{}, err
 	}
 	defer p.close()
 	n, prepared := l.spares.take(ctx, p.fixed)
-	defer func() { l.spares.leave(s, p.fixed, err == nil) }()
+	defer func() { l.spares.leave(s, p.fixed, err == nil && s.Kind != sandbox.Terminal) }()
 	if !prepared {
 		if n, err = l.launch(ctx, p); err != nil {
 			return Result{}, err
@@ -105,14 +108,14 @@ func (n *launch) serve(ctx context.Context, p *plan, stdio Stdio, handed func())
 	stopped := make(chan struct{})
 	disarm := context.AfterFunc(ctx, func() {
 		defer close(stopped)
-		n.stop()
+		n.stop(stdio.Grace)
 	})
 	defer func() {
 		if !disarm() {
 			<-stopped
 		}
 	}()
-	if err := n.ask(p.request, s); err != nil {
+	if err := n.ask(p.request, s, stdio.Pass); err != nil {
 		n.kill()
 		<-n.over
 		if ctx.Err() != nil {
@@ -147,9 +150,14 @@ func (n *launch) ready(ctx context.Context) error {
 // ask sends the one request and reads the answer to its end: the payload has the
 // process by then, or nobody has. An entry step that has ended, whose channel
 // takes nothing, may have left an answer too.
-func (n *launch) ask(request []byte, s *streams) error {
+func (n *launch) ask(request []byte, s *streams, pass []*os.File) error {
 	n.channel.SetDeadline(time.Now().Add(libctx.SandboxStart))
-	sent := send(n.channel, request, s.theirs)
+	fds := slices.Clone(s.theirs)
+	for _, f := range pass {
+		fds = append(fds, int(f.Fd()))
+	}
+	sent := send(n.channel, request, fds)
+	runtime.KeepAlive(pass)
 	s.handedOver()
 	text, err := io.ReadAll(io.LimitReader(n.channel, libctx.MaxSandboxPipe))
 	if errors.Is(sent, os.ErrDeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) {
@@ -198,6 +206,9 @@ func (n *launch) follow(ctx context.Context, s *streams, stdio Stdio) error {
 			failed = err
 			n.kill()
 		})
+	}
+	if stdio.Grace > 0 {
+		ctx = context.WithoutCancel(ctx)
 	}
 	copying.Go(func() { s.feed(stdio.Stdin) })
 	copying.Go(func() { pump(ctx, s.stdout, stdio.Stdout, fail) })

@@ -18,6 +18,7 @@ package sandboxrun
 import (
 	"context"
 	"io"
+	"os"
 	"sync"
 	"time"
 
@@ -40,6 +41,12 @@ type Config struct {
 type Stdio struct {
 	Stdin          []byte    // all of it; none reads /dev/null
 	Stdout, Stderr io.Writer // each called from one goroutine; nil discards; must not block for long
+	// Pass become 3, 4, … of the payload, at most libctx.MaxSandboxPassed, and of
+	// nothing else in the sandbox. They stay the caller's.
+	Pass []*os.File
+	// Grace is how long the payload has from SIGTERM until its sandbox is killed;
+	// 0 is libctx.TermGrace. With another its output is wanted to the end.
+	Grace time.Duration
 	// Started, if set, is told the first process of the sandbox before anything
 	// of the payload runs, and again if another sandbox takes its place. An
 	// error gives the launch up and is returned.

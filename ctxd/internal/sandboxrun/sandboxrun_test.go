@@ -92,6 +92,7 @@ func newWorldOf(t testing.TB, id asuser.Identity) *world {
 	w.mkdir(filepath.Join(w.dir, "view/bin"))
 	w.write(filepath.Join(w.dir, "view/bin/ctxtool"), "")
 	w.write(filepath.Join(w.dir, "view/bin/tsh"), "")
+	w.write(filepath.Join(w.dir, "view/bin/ctxterm"), "")
 	return w
 }
 

@@ -140,7 +140,7 @@ func (s *spares) discard() {
 // nothing of a payload executed. There is one at a time: another that is
 // prepared for something else goes. That none can be launched is no error here.
 func (l *Launcher) Prepare(spec sandbox.Spec) {
-	p, err := l.plan(spec)
+	p, err := l.plan(spec, 0)
 	if err != nil {
 		return // the call says it
 	}
@@ -213,7 +213,7 @@ func (s *spares) fill(sp *spare, spec sandbox.Spec) (ready *launch, err error) {
 			mounts.Close()
 		}
 	}()
-	p, err := s.launcher.plan(spec)
+	p, err := s.launcher.plan(spec, 0)
 	if err != nil {
 		return nil, err
 	}

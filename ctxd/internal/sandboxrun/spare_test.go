@@ -163,6 +163,7 @@ func TestOnlyItsLikeTakesASpare(t *testing.T) {
 		"View":     func(s *sandbox.Spec) { s.View = filepath.Join(w.dir, "view2") },
 		"Tools":    func(s *sandbox.Spec) { s.Tools = filepath.Join(filepath.Dir(tool), "again") },
 		"Tsh":      func(s *sandbox.Spec) { s.Tsh = tool },
+		"Ctxterm":  func(s *sandbox.Spec) { s.Ctxterm = tool },
 		"Home":     func(s *sandbox.Spec) { s.Home = filepath.Join(w.dir, "home2") },
 		"Workspace": func(s *sandbox.Spec) {
 			s.Workspace.ReadOnly = []sandbox.Bind{{Source: w.ws + "/file", Target: "/workspace/file", Dev: s.Workspace.Dev, Ino: inode(t, w.ws+"/file")}}

@@ -74,7 +74,7 @@ func lookAt(s sandbox.Spec) (found objects, err error) {
 		}
 		found.expect = append(found.expect, sandbox.Expect{Path: p.inside, Dev: x.Dev, Ino: x.Ino, ReadOnly: p.readOnly})
 	}
-	for _, host := range []string{s.Tools, s.Tsh, s.Control} {
+	for _, host := range []string{s.Tools, s.Tsh, s.Ctxterm, s.Control} {
 		var st unix.Stat_t
 		if host != "" {
 			unix.Stat(host, &st) // bwrap says it if something is missing

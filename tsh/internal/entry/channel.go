@@ -2,24 +2,35 @@ package entry
 
 import (
 	"errors"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
 
+	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/libctx/sandbox"
 	"golang.org/x/sys/unix"
 )
 
-// streams are the descriptors that become 0, 1 and 2. Until then they are
-// close-on-exec; a step that refuses ends, and they with it.
+// streams are the descriptors that become 0, 1, 2 and, if there are more, 3 and
+// so on. Until then they are close-on-exec; a step that refuses ends, and they
+// with it.
 type streams []int
+
+// standard is how many streams every payload has.
+const standard = 3
 
 // await reads the one request and the streams that come with it. The end of the
 // channel, at any place, is errdefs.Cancelled: the launcher gave the sandbox up,
 // or died.
 func await(channel int) (r sandbox.Request, s streams, err error) {
 	head := make([]byte, sandbox.RequestHead)
-	rights := make([]byte, unix.CmsgSpace(3*4))
+	rights := make([]byte, unix.CmsgSpace((standard+libctx.MaxSandboxPassed)*4))
 	n, err := again(func() (n int, err error) {
 		var size int
+		// Of more than there is room for the kernel gives some; the number is
+		// compared with the request's.
 		n, size, _, _, err = unix.Recvmsg(channel, head, rights, unix.MSG_CMSG_CLOEXEC|unix.MSG_WAITALL)
 		if err == nil {
 			rights = rights[:size]
@@ -44,7 +55,9 @@ func await(channel int) (r sandbox.Request, s streams, err error) {
 		}
 		rest = rest[n:]
 	}
-	r, err = sandbox.ParseRequest(body)
+	if r, err = sandbox.ParseRequest(body); err == nil && len(s) != standard+r.Passed {
+		err = errdefs.New(errdefs.Protocol, "the request came with %d descriptors, not %d", len(s), standard+r.Passed)
+	}
 	return r, s, err
 }
 
@@ -64,27 +77,46 @@ func again(read func() (int, error)) (int, error) {
 	}
 }
 
-// received is the three descriptors of a control message.
+// received is the descriptors of a control message.
 func received(rights []byte) (streams, error) {
 	messages, err := unix.ParseSocketControlMessage(rights)
 	if err == nil && len(messages) == 1 {
 		var fds []int
-		if fds, err = unix.ParseUnixRights(&messages[0]); err == nil && len(fds) == 3 {
+		if fds, err = unix.ParseUnixRights(&messages[0]); err == nil && len(fds) >= standard {
 			return fds, nil
 		}
 	}
 	return nil, errdefs.New(errdefs.Protocol, "the request came without three streams")
 }
 
-// install makes the streams the standard streams.
-func (s streams) install() error {
-	for to, from := range s {
+// install makes the streams the payload's descriptors, the only ones that survive
+// its execution. It returns the channel, which may have had to make room.
+func (s streams) install(channel int) (int, error) {
+	all := append(slices.Clone(s), channel)
+	for i, fd := range all {
+		if fd >= len(s) {
+			continue
+		}
+		moved, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, len(s))
+		if err != nil {
+			return channel, errdefs.New(errdefs.Internal, "move descriptor %d: %w", fd, err)
+		}
+		unix.Close(fd)
+		all[i] = moved
+	}
+	channel = all[len(s)]
+	for to, from := range all[:len(s)] {
+		// What this program's runtime has open may go, but for its poller: it
+		// runs until the payload has the process.
+		if what, err := os.Readlink("/proc/self/fd/" + strconv.Itoa(to)); err == nil && strings.HasPrefix(what, "anon_inode:") {
+			return channel, errdefs.New(errdefs.Internal, "descriptor %d is in use (%s)", to, what)
+		}
 		if err := unix.Dup3(from, to, 0); err != nil {
-			return errdefs.New(errdefs.Internal, "set up descriptor %d: %w", to, err)
+			return channel, errdefs.New(errdefs.Internal, "set up descriptor %d: %w", to, err)
 		}
 		unix.Close(from)
 	}
-	return nil
+	return channel, nil
 }
 
 // answer writes to the launcher. A line fits, so it never blocks; if nobody

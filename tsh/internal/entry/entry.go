@@ -46,7 +46,7 @@ func Main(args []string, own func(argv []string) (run func() int)) int {
 		fmt.Fprintln(os.Stderr, "ctxtool: "+err.Error())
 		return exitRefused
 	}
-	run, err := serve(e, own)
+	run, err := serve(&e, own)
 	if err == nil {
 		return run()
 	}
@@ -58,8 +58,8 @@ func Main(args []string, own func(argv []string) (run func() int)) int {
 }
 
 // serve comes back only with a payload that this program is itself, or with the
-// reason why there is none.
-func serve(e sandbox.Entry, own func(argv []string) (run func() int)) (run func() int, err error) {
+// reason why there is none. The channel may get another number.
+func serve(e *sandbox.Entry, own func(argv []string) (run func() int)) (run func() int, err error) {
 	if err := closeOthers(); err != nil {
 		return nil, err
 	}
@@ -74,10 +74,11 @@ func serve(e sandbox.Entry, own func(argv []string) (run func() int)) (run func(
 	if err := admit(r); err != nil {
 		return nil, err
 	}
-	if err := streams.install(); err != nil {
+	if e.Channel, err = streams.install(e.Channel); err != nil {
 		return nil, err
 	}
-	if run := own(r.Argv); run != nil {
+	// What is passed besides is for another program than this one.
+	if run := own(r.Argv); run != nil && r.Passed == 0 {
 		if err := become(r.Env); err != nil {
 			return nil, err
 		}

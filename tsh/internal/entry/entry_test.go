@@ -40,7 +40,7 @@ func limited(t *testing.T, limits sandbox.Limits, r sandbox.Request) (out string
 	if err != nil {
 		t.Fatal(err)
 	}
-	return start(t, sandbox.Entry{Channel: 3, Limits: limits}.Args(), text, 3)
+	return start(t, sandbox.Entry{Channel: 3, Limits: limits}.Args(), text, 3+r.Passed)
 }
 
 // start starts this program as an entry step, whose descriptor 3 is its channel
@@ -48,6 +48,12 @@ func limited(t *testing.T, limits sandbox.Limits, r sandbox.Request) (out string
 // process of a sandbox has none of them. The output is what came through these,
 // and then what was said to the process's own.
 func start(t *testing.T, args []string, text []byte, streams int) (out string, code int, report error) {
+	t.Helper()
+	return startWith(t, args, text, streams, 2)
+}
+
+// startWith is start with so many strays.
+func startWith(t *testing.T, args []string, text []byte, streams, strays int) (out string, code int, report error) {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
@@ -78,14 +84,17 @@ func start(t *testing.T, args []string, text []byte, streams int) (out string, c
 	defer null.Close()
 	cmd := exec.Command(self, append([]string{"entry"}, args...)...)
 	cmd.Env = []string{"OLD=x", "PWD=/from/outside"}
-	cmd.ExtraFiles = []*os.File{theirs, stray, stray}
+	cmd.ExtraFiles = []*os.File{theirs}
+	for range strays {
+		cmd.ExtraFiles = append(cmd.ExtraFiles, stray)
+	}
 	var buf bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &buf, &buf
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	theirs.Close()
-	all := []int{int(null.Fd()), int(w.Fd()), int(w.Fd()), int(w.Fd())}
+	all := []int{int(null.Fd()), int(w.Fd()), int(w.Fd()), int(r.Fd()), int(stray.Fd())}
 	var rights []byte
 	if streams > 0 {
 		rights = unix.UnixRights(all[:streams]...)
@@ -134,6 +143,33 @@ raise SystemExit(5)
 	want := "A=b;C=d=e;\nTrue\n['0', '1', '2']\n(64, 64) (1048576, 1048576) (0, 0)\n0o22\n"
 	if report != nil || code != 5 || out != want {
 		t.Errorf("report %v, exit %d, output:\n%s", report, code, out)
+	}
+}
+
+// TestPassed: what is passed besides the streams is 3 and 4 of the payload, in
+// this order, whatever had these numbers before, and nothing else is open.
+func TestPassed(t *testing.T) {
+	r := sandbox.Request{Passed: 2, Cwd: "/", Argv: []string{"/usr/bin/python3", "-I", "-S", "-c", `
+import os
+print(os.readlink("/proc/self/fd/3").split(":")[0], os.readlink("/proc/self/fd/4"))
+print([f for f in sorted(os.listdir("/proc/self/fd")) if os.path.lexists("/proc/self/fd/" + f)])
+`}}
+	text, err := r.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := sandbox.Entry{Channel: 3, Limits: few}.Args()
+	for strays := range 4 {
+		out, code, report := startWith(t, args, text, 5, strays)
+		if want := "pipe /\n['0', '1', '2', '3', '4']\n"; report != nil || code != 0 || out != want {
+			t.Errorf("%d strays: report %v, exit %d, output %q", strays, report, code, out)
+		}
+	}
+	// What is missing is missed.
+	for _, streams := range []int{3, 4} {
+		if _, code, report := startWith(t, args, text, streams, 0); !errdefs.Is(report, errdefs.Protocol) || code != exitRefused {
+			t.Errorf("%d instead of 5: report %v, exit %d", streams, report, code)
+		}
 	}
 }
 
