@@ -1,0 +1,214 @@
+package supervise
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"cortexfs.org/libctx"
+	"cortexfs.org/libctx/atomicfile"
+	"cortexfs.org/libctx/detach"
+	"cortexfs.org/libctx/errdefs"
+	"cortexfs.org/libctx/paths"
+	"cortexfs.org/libctx/procid"
+)
+
+// direct is the supervisor that is none: a process of its own session, found by
+// the lock that its launcher holds (docs/reference/supervisors.md).
+type direct struct {
+	layout paths.Layout
+	uid    uint32
+}
+
+func (direct) Name() string { return Direct }
+
+func (d direct) Start(ctx context.Context, s Spec) (Instance, error) {
+	if err := ctx.Err(); err != nil {
+		return Instance{}, err
+	}
+	if i, err := d.Find(ctx, s.Unit); err == nil {
+		return Instance{}, errdefs.New(errdefs.Exists, "%s: runs already, as process %d", s.Unit, i.PID)
+	}
+	log, err := detach.OpenLog(s.Log)
+	if err != nil {
+		return Instance{}, err
+	}
+	defer log.Close()
+	p, err := detach.Start(detach.Program{Argv: s.Argv, Env: s.Env, Log: log})
+	if err != nil {
+		return Instance{}, err
+	}
+	i, err := d.instance(s.Unit, p.Pid)
+	if err != nil {
+		p.Kill()
+		p.Wait()
+		return Instance{}, err
+	}
+	p.Release()
+	return i, nil
+}
+
+// instance describes the process with this pid.
+func (d direct) instance(unit string, pid int) (Instance, error) {
+	boot, err := procid.Boot()
+	if err != nil {
+		return Instance{}, err
+	}
+	id, err := procid.Of(pid)
+	if err != nil {
+		return Instance{}, err
+	}
+	return Instance{Supervisor: Direct, Unit: unit, PID: pid, Start: id.Start, Boot: boot, UID: d.uid}, nil
+}
+
+func (d direct) Find(_ context.Context, unit string) (Instance, error) {
+	agent, session, err := ParseUnit(d.layout, unit)
+	if err != nil {
+		return Instance{}, err
+	}
+	return d.find(agent, session)
+}
+
+// find reads who holds the lock of a session's terminal. A launcher that runs in
+// a unit of systemd is not ours.
+func (d direct) find(a libctx.Agent, s libctx.Session) (Instance, error) {
+	unit := Unit(d.layout, a, s)
+	none := errdefs.New(errdefs.NotFound, "%s: does not run", unit)
+	dir, err := atomicfile.OpenDir(d.layout.TerminalDir(a, s))
+	if err != nil {
+		return Instance{}, notThere(err, none)
+	}
+	defer dir.Close()
+	text, err := dir.ReadFile(filepath.Base(d.layout.TerminalLock(a, s)), libctx.MaxControlFile)
+	if err != nil {
+		return Instance{}, notThere(err, none)
+	}
+	id, boot, ok := ParseHolder(string(text))
+	if !ok {
+		return Instance{}, none // a launcher that is just beginning, or never got further
+	}
+	i := Instance{Supervisor: Direct, Unit: unit, PID: id.PID, Start: id.Start, Boot: boot, UID: d.uid}
+	h, err := hold(i)
+	if errdefs.Is(err, errdefs.NotFound) || errors.Is(err, ErrStale) {
+		return Instance{}, none
+	}
+	if err != nil {
+		return Instance{}, err
+	}
+	defer h.Close()
+	if group, err := cgroup(i.PID); err != nil || filepath.Base(group) == unit {
+		return Instance{}, none
+	}
+	return i, nil
+}
+
+func notThere(err error, none error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return none
+	}
+	return err
+}
+
+func (d direct) Stop(ctx context.Context, i Instance) error {
+	h, err := prove(ctx, i)
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	return end(ctx, h)
+}
+
+// end asks a process to end, and makes it after a while.
+func end(ctx context.Context, h *procid.Handle) error {
+	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
+		if err := h.Signal(sig); errdefs.Is(err, errdefs.NotFound) {
+			break
+		} else if err != nil {
+			return err
+		}
+		patience, cancel := context.WithTimeout(ctx, libctx.TerminalStop)
+		err := h.Wait(patience)
+		cancel()
+		if err == nil {
+			break
+		}
+		if ctx.Err() != nil || sig == syscall.SIGKILL {
+			return errdefs.New(errdefs.Timeout, "process %d: did not end: %w", h.PID(), err)
+		}
+	}
+	h.Reap() // if it is our own child
+	return nil
+}
+
+func (d direct) List(ctx context.Context) ([]Instance, error) {
+	var all []Instance
+	agents, err := os.ReadDir(d.layout.Terminals)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, errdefs.New(errdefs.KindOf(err), "list terminals: %w", err)
+	}
+	for _, a := range agents {
+		agent, err := libctx.ParseAgent(a.Name())
+		if err != nil || !a.IsDir() {
+			continue
+		}
+		sessions, err := os.ReadDir(filepath.Join(d.layout.Terminals, a.Name()))
+		if err != nil {
+			continue // it has just gone
+		}
+		for _, s := range sessions {
+			session, err := libctx.ParseSession(s.Name())
+			if err != nil || !s.IsDir() {
+				continue
+			}
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			i, err := d.find(agent, session)
+			if errdefs.Is(err, errdefs.NotFound) {
+				continue
+			}
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, i)
+		}
+	}
+	return all, nil
+}
+
+// Holder is the line by which a launcher names itself in the lock that it holds:
+// pid, start time and boot id.
+func Holder(pid int) (string, error) {
+	boot, err := procid.Boot()
+	if err != nil {
+		return "", err
+	}
+	id, err := procid.Of(pid)
+	if err != nil {
+		return "", err
+	}
+	return strconv.Itoa(id.PID) + " " + strconv.FormatUint(id.Start, 10) + " " + boot + "\n", nil
+}
+
+// ParseHolder reads a line of Holder. It reports false for anything else.
+func ParseHolder(line string) (id procid.ID, boot string, ok bool) {
+	line, ok = strings.CutSuffix(line, "\n")
+	f := strings.Split(line, " ")
+	if !ok || len(f) != 3 || f[2] == "" || strings.ContainsAny(line, "\n\x00") {
+		return procid.ID{}, "", false
+	}
+	pid, err1 := strconv.Atoi(f[0])
+	start, err2 := strconv.ParseUint(f[1], 10, 64)
+	if err1 != nil || err2 != nil || pid <= 0 || strconv.Itoa(pid) != f[0] || strconv.FormatUint(start, 10) != f[1] {
+		return procid.ID{}, "", false
+	}
+	return procid.ID{PID: pid, Start: start}, f[2], true
+}

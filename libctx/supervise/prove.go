@@ -1,0 +1,174 @@
+package supervise
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"cortexfs.org/libctx/errdefs"
+	"cortexfs.org/libctx/procid"
+	"golang.org/x/sys/unix"
+)
+
+// Prove says whether an instance is the one that runs now: its process is alive,
+// with its start time, in this boot, as its user; for systemd also in the unit's
+// cgroup, with the invocation that the manager has for the unit.
+//
+// An instance that is over is errdefs.NotFound. One whose name something else has
+// now, a reused pid, another start of the unit, a unit of another name, has
+// ErrStale in its chain and is errdefs.Invalid. What can not be found out is an
+// error too (errdefs.Unavailable): nothing is proven by default.
+func Prove(ctx context.Context, i Instance) error {
+	h, err := prove(ctx, i)
+	if err != nil {
+		return err
+	}
+	return h.Close()
+}
+
+// prove is Prove that keeps hold of the process.
+func prove(ctx context.Context, i Instance) (*procid.Handle, error) {
+	h, err := hold(i)
+	if err != nil {
+		return nil, err
+	}
+	if i.Supervisor == Systemd {
+		err = manager{dir: userDir(i.UID), uid: i.UID}.invoked(ctx, i)
+	}
+	if err == nil && h.Ended() { // what was read may be about another process
+		err = over(i)
+	}
+	if err != nil {
+		h.Close()
+		return nil, err
+	}
+	return h, nil
+}
+
+func over(i Instance) error {
+	return errdefs.New(errdefs.NotFound, "%s: process %d is gone", i.Unit, i.PID)
+}
+
+// hold takes hold of the process of an instance after checking what the kernel
+// says of it.
+func hold(i Instance) (*procid.Handle, error) {
+	if i.Supervisor != Systemd && i.Supervisor != Direct || i.PID <= 0 {
+		return nil, errdefs.New(errdefs.Invalid, "receipt: process %d of supervisor %.40q", i.PID, i.Supervisor)
+	}
+	boot, err := procid.Boot()
+	if err != nil {
+		return nil, err
+	}
+	if i.Boot != boot {
+		return nil, errdefs.New(errdefs.NotFound, "%s: it belongs to an earlier boot", i.Unit)
+	}
+	h, err := procid.Open(i.PID)
+	if errdefs.Is(err, errdefs.NotFound) {
+		return nil, over(i)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := check(i, h); err != nil {
+		h.Close()
+		return nil, err
+	}
+	return h, nil
+}
+
+func check(i Instance, h *procid.Handle) error {
+	id, err := procid.Of(i.PID)
+	switch {
+	case errdefs.Is(err, errdefs.NotFound):
+		return over(i)
+	case err != nil:
+		return err
+	case id.Start != i.Start:
+		return stale("process %d is another one", i.PID)
+	case h.Ended():
+		return over(i)
+	}
+	uid, err := owner(i.PID)
+	if err != nil {
+		return err
+	}
+	if uid != i.UID {
+		return stale("process %d belongs to uid %d, not %d", i.PID, uid, i.UID)
+	}
+	if i.Supervisor != Systemd {
+		return nil
+	}
+	group, err := cgroup(i.PID)
+	if err != nil {
+		return err
+	}
+	if filepath.Base(group) != i.Unit {
+		return stale("process %d is not in unit %s", i.PID, i.Unit)
+	}
+	return nil
+}
+
+// owner is the uid of a process. The owner of its directory in /proc is not
+// asked: for a process that can not be dumped that is root.
+func owner(pid int) (uint32, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0, errdefs.New(errdefs.NotFound, "process %d: is gone: %w", pid, err)
+	}
+	for line := range strings.SplitSeq(string(text), "\n") {
+		rest, ok := strings.CutPrefix(line, "Uid:")
+		if !ok {
+			continue
+		}
+		ids := strings.Fields(rest) // real, effective, saved, file system
+		if len(ids) != 4 || ids[0] != ids[1] || ids[0] != ids[2] || ids[0] != ids[3] {
+			return 0, errdefs.New(errdefs.Denied, "process %d: has several uids", pid)
+		}
+		if uid, err := strconv.ParseUint(ids[0], 10, 32); err == nil {
+			return uint32(uid), nil
+		}
+	}
+	return 0, errdefs.New(errdefs.IO, "process %d: its status can not be read", pid)
+}
+
+// cgroup is the path of the process in the hierarchy that systemd keeps units in.
+func cgroup(pid int) (string, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
+	if err != nil {
+		return "", errdefs.New(errdefs.NotFound, "process %d: is gone: %w", pid, err)
+	}
+	return unitGroup(string(text)), nil
+}
+
+// unitGroup reads /proc/PID/cgroup: the one hierarchy of cgroup v2, or where there
+// is an older one named for systemd, that.
+func unitGroup(text string) string {
+	group := ""
+	for line := range strings.SplitSeq(text, "\n") {
+		if path, ok := strings.CutPrefix(line, "0::"); ok {
+			group = path
+		}
+		if _, path, ok := strings.Cut(line, ":name=systemd:"); ok {
+			return path
+		}
+	}
+	return group
+}
+
+// marked is the invocation that systemd wrote on the cgroup of a process, "" if
+// there is none to be read.
+func marked(pid int) string {
+	group, err := cgroup(pid)
+	if err != nil {
+		return ""
+	}
+	value := make([]byte, 64)
+	n, err := unix.Lgetxattr(filepath.Join("/sys/fs/cgroup", group), "user.invocation_id", value)
+	if err != nil {
+		return ""
+	}
+	return string(value[:n])
+}
