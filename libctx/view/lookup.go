@@ -110,6 +110,12 @@ func (a *Agent) load(root *atomicfile.Dir, dir string, name libctx.Tool) *Tool {
 		}
 		return t.read(d, a.Owner.UID)
 	})
+	return t.judge(err)
+}
+
+// judge is the tool after it was read: one that may be run, or one that must not
+// be and why.
+func (t *Tool) judge(err error) *Tool {
 	if err == nil {
 		t.Kind = admit.Regular
 		return t
@@ -117,7 +123,7 @@ func (a *Agent) load(root *atomicfile.Dir, dir string, name libctx.Tool) *Tool {
 	t.Close()
 	t.file, t.Kind, t.Obstacle = nil, admit.Irregular, err.Error()
 	if errdefs.Is(err, errdefs.NotFound) { // removed since it was seen
-		t.Tool = admit.Tool{Name: name}
+		t.Tool = admit.Tool{Name: t.Name}
 	} else if !strings.Contains(t.Obstacle, t.Path) {
 		t.Obstacle = t.Path + ": " + t.Obstacle
 	}

@@ -19,10 +19,15 @@ func trusted(name string, st *unix.Stat_t, owner uint32) error {
 		return distrust(errdefs.New(errdefs.Denied, "%s: belongs to uid %d, neither to root nor to uid %d", name, st.Uid, owner).
 			WithHint("give it to its owner with chown, or remove it"))
 	case st.Mode&0o022 != 0:
-		return distrust(errdefs.New(errdefs.Denied, "%s: can be written by others than its owner (mode %04o)", name, st.Mode&0o7777).
-			WithHint("take the write bit from group and others: chmod go-w"))
+		return loose(name, st)
 	}
 	return nil
+}
+
+// loose is the refusal of what others could have written.
+func loose(name string, st *unix.Stat_t) error {
+	return distrust(errdefs.New(errdefs.Denied, "%s: can be written by others than its owner (mode %04o)", name, st.Mode&0o7777).
+		WithHint("take the write bit from group and others: chmod go-w"))
 }
 
 // untrusted marks the errors that are about trust, not about reading.
