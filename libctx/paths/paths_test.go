@@ -169,3 +169,45 @@ func TestBelow(t *testing.T) {
 		}
 	})
 }
+
+// The sockets of terminals are where the documentation says, for the tree of
+// the machine and the user's own, and apart for any other tree.
+func TestTerminals(t *testing.T) {
+	env := paths.Env{UID: 1000, Home: "/home/a", RuntimeDir: "/run/user/1000"}
+	own := paths.New(env, "/home/a/.local/share/cortexfs")
+	other := paths.New(env, "/t")
+	for got, want := range map[string]string{
+		paths.New(env, paths.SystemRoot).TerminalSocket("coder", "default"): "/run/user/1000/cortexfs/terminal/coder/default/main.sock",
+		own.TerminalSocket("coder", "default"):                              "/run/user/1000/cortexfs/terminal/coder/default/main.sock",
+		own.TerminalLock("coder", "default"):                                "/run/user/1000/cortexfs/terminal/coder/default/main.lock",
+		other.TerminalDir("coder", "s"):                                     other.Runtime + "/terminal/coder/s",
+		paths.New(paths.Env{UID: 0}, paths.SystemRoot).Terminals:            "/tmp/cortexfs-0/terminal",
+		own.TerminalLink(1000, "coder", "s"):                                own.Root + "/home/1000/agent/coder/session/s/terminal/main.sock",
+		own.TerminalResource(1000, "coder", "s"):                            own.Root + "/home/1000/agent/coder/session/s/terminal/terminal-coder-s",
+	} {
+		if got != want {
+			t.Errorf("%s\nnot %s", got, want)
+		}
+	}
+	if !slices.Contains(own.Protected(), own.Terminals) {
+		t.Error("a workspace may hold the sockets of terminals")
+	}
+}
+
+// The user's own tree is the same one by whatever links it is reached.
+func TestTerminalsOfOwnTree(t *testing.T) {
+	top, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(top, "real/cortexfs"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	data := link(t, filepath.Join(top, "real"))
+	for _, root := range []string{filepath.Join(data, "cortexfs"), filepath.Join(top, "real/cortexfs")} {
+		l, err := paths.Find(paths.Env{UID: 7, DataHome: data, RuntimeDir: "/run/user/7", Flag: root})
+		if err != nil || l.Terminals != "/run/user/7/cortexfs/terminal" {
+			t.Errorf("%s: %s, %v", root, l.Terminals, err)
+		}
+	}
+}

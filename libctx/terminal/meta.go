@@ -78,8 +78,8 @@ func ParseMeta(text []byte) (Meta, error) {
 	return m, nil
 }
 
-// AppendText appends m as the text of a meta.json, one line.
-func (m Meta) AppendText(b []byte) ([]byte, error) {
+// Text is m as the text of a meta.json, one line.
+func (m Meta) Text() ([]byte, error) {
 	if err := m.check(); err != nil {
 		return nil, err
 	}
@@ -90,7 +90,7 @@ func (m Meta) AppendText(b []byte) ([]byte, error) {
 	if len(text) >= libctx.MaxControlFile {
 		return nil, errdefs.New(errdefs.TooBig, "meta.json of %d bytes is over the limit of %d", len(text), libctx.MaxControlFile)
 	}
-	return append(append(b, text...), '\n'), nil
+	return append(text, '\n'), nil
 }
 
 func (m Meta) check() error {

@@ -131,7 +131,7 @@ func change(d *atomicfile.Dir, to func(Meta) (Meta, error)) error {
 		if now, err = to(old); err != nil {
 			return nil, err
 		}
-		return now.AppendText(nil)
+		return now.Text()
 	})
 	if err != nil {
 		return err

@@ -10,8 +10,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Frame is one line of a terminal. Type is its type member.
-type Frame interface{ Type() string }
+// Frame is one line of a terminal. Kind is its type member.
+type Frame interface{ Kind() string }
 
 // Hello is the first frame: what the client was granted, and the terminal's
 // size.
@@ -58,18 +58,18 @@ type Error struct {
 
 // Other is a frame of a type this version does not know.
 type Other struct {
-	Kind string
+	Type string
 	Raw  jsontext.Value
 }
 
-func (*Hello) Type() string   { return "hello" }   // Type is the type member.
-func (*Screen) Type() string  { return "screen" }  // Type is the type member.
-func (*Bytes) Type() string   { return "output" }  // Type is the type member.
-func (*Resized) Type() string { return "resized" } // Type is the type member.
-func (*Lagged) Type() string  { return "lagged" }  // Type is the type member.
-func (*Exit) Type() string    { return "exit" }    // Type is the type member.
-func (*Error) Type() string   { return "error" }   // Type is the type member.
-func (o *Other) Type() string { return o.Kind }    // Type is the type member.
+func (*Hello) Kind() string   { return "hello" }
+func (*Screen) Kind() string  { return "screen" }
+func (*Bytes) Kind() string   { return "output" }
+func (*Resized) Kind() string { return "resized" }
+func (*Lagged) Kind() string  { return "lagged" }
+func (*Exit) Kind() string    { return "exit" }
+func (*Error) Kind() string   { return "error" }
+func (o *Other) Kind() string { return o.Type }
 
 // frames maps the type member to a decoder target.
 var frames = map[string]func() Frame{
@@ -88,7 +88,7 @@ func MarshalFrame(f Frame) ([]byte, error) {
 	if b, ok := f.(*Bytes); ok {
 		return sized(AppendOutput(nil, b.Seq, b.Data), f)
 	}
-	line, err := marshal(`{"type":"`+f.Type()+`"`, f)
+	line, err := marshal(`{"type":"`+f.Kind()+`"`, f)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +97,7 @@ func MarshalFrame(f Frame) ([]byte, error) {
 
 func sized(line []byte, f Frame) ([]byte, error) {
 	if len(line) > libctx.MaxFrame {
-		return nil, errdefs.New(errdefs.TooBig, "%s frame of %d bytes is over the limit of %d", f.Type(), len(line), libctx.MaxFrame)
+		return nil, errdefs.New(errdefs.TooBig, "%s frame of %d bytes is over the limit of %d", f.Kind(), len(line), libctx.MaxFrame)
 	}
 	return line, nil
 }
@@ -137,7 +137,7 @@ func DecodeFrame(line []byte) (Frame, error) {
 	}
 	target, ok := frames[*head.Type]
 	if !ok {
-		return &Other{Kind: *head.Type, Raw: jsontext.Value(line).Clone()}, nil
+		return &Other{Type: *head.Type, Raw: jsontext.Value(line).Clone()}, nil
 	}
 	f := target()
 	if err := wire.Object(line, f); err != nil {

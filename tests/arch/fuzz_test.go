@@ -43,13 +43,18 @@ var fuzzed = map[string]string{
 	"libctx/session FuzzDecodeIndex":             "the index of a ledger",
 	"libctx/session FuzzDecodeRecord":            "one record",
 	"libctx/session FuzzLedger":                  "all files of a session",
+	"libctx/terminal FuzzParseEvent":             "events of terminals",
+	"libctx/terminal FuzzParseMeta":              "what is kept of a terminal",
+	"libctx/terminal FuzzParseReceipt":           "receipts of launches",
+	"libctx/termwire FuzzDecodeFrame":            "frames of terminals",
+	"libctx/termwire FuzzDecodeRequest":          "requests to terminals",
+	"libctx/termwire FuzzParseSize":              "sizes of terminals",
 	"libctx/toolwire FuzzRead":                   "what a tool writes",
 	"libctx/wire FuzzDecodeFrame":                "frames",
 	"libctx/wire FuzzDecodeRequest":              "requests",
 	"libctx/wire FuzzLines":                      "lines",
 	"libctx/workspace FuzzParseMounts":           "/proc/self/mountinfo",
 	"tsh/internal/toolfile FuzzParse":            "files of built-in tools",
-	"ctxterm/internal/ptyproc FuzzParseSize":     "sizes of terminals",
 }
 
 // Every parser has a fuzz target, and every target begins from seeds: one
