@@ -53,6 +53,9 @@ type Shell struct {
 	Config func() (settings.Config, error)
 	// Topics are explanations for help beside those of the builtins and tools.
 	Topics map[string]string
+	// Terminal: the builtins of command.Terminal count too. The caller carries them
+	// out; here they are explained.
+	Terminal bool
 }
 
 // Output is what a builtin came to. Lines of Text are data, with tabs between
@@ -176,7 +179,7 @@ func (r *run) do() {
 
 // meaning says what a name is: a builtin, or a file behind a prefix.
 func (r *run) meaning(word, builtin, prefix string) error {
-	if command.Is(word) {
+	if _, ok := r.builtin(word); ok {
 		r.line(builtin)
 		return nil
 	}
@@ -185,6 +188,15 @@ func (r *run) meaning(word, builtin, prefix string) error {
 		r.line(prefix + item.Path)
 	}
 	return err
+}
+
+// builtin is the builtin of that name.
+func (sh *Shell) builtin(name string) (command.Builtin, bool) {
+	b, ok := command.Find(name)
+	if !ok && sh.Terminal {
+		b, ok = command.FindTerminal(name)
+	}
+	return b, ok
 }
 
 // listed is a line of tools --json.
@@ -249,11 +261,11 @@ func brief(s string) string {
 
 func (r *run) help() error {
 	if len(r.Words) == 0 {
-		r.text.WriteString(usage(r.Topics))
+		r.text.WriteString(r.usage())
 		return nil
 	}
 	word := r.Words[0]
-	if b, ok := command.Find(word); ok {
+	if b, ok := r.builtin(word); ok {
 		r.line(b.Usage)
 		r.line(b.About)
 		return nil

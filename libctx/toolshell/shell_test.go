@@ -120,6 +120,33 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// On a terminal more is known and explained, and nothing more is done.
+func TestTerminalBuiltins(t *testing.T) {
+	sh := newShell()
+	for _, line := range []string{"type fg", "help fg", "command -v fg"} {
+		if o := sh.Run(strings.Fields(line)); o.Exit != 1 {
+			t.Errorf("%s: %+v", line, o)
+		}
+	}
+	sh.Terminal, sh.Topics = true, TerminalTopics()
+	for line, want := range map[string]string{
+		"type fg": "fg is a tsh builtin\n", "command -v jobs": "jobs\n",
+		"help bg": "bg [N]\ngo on with a stopped job in the background\n", "help keys": TerminalTopics()["keys"],
+	} {
+		if o := sh.Run(strings.Fields(line)); o.Exit != 0 || o.Text != want {
+			t.Errorf("%s: %+v", line, o)
+		}
+	}
+	for _, b := range command.Terminal() {
+		if o := sh.Run([]string{"help"}); !strings.Contains(o.Text, "\n  "+b.Usage) {
+			t.Errorf("help does not tell %s", b.Name)
+		}
+		if o := sh.Run([]string{b.Name}); o.Exit != 2 {
+			t.Errorf("%s: %+v", b.Name, o)
+		}
+	}
+}
+
 // Without a place for it nothing is loaded, and without settings that parse
 // nothing that depends on them happens.
 func TestRunWithout(t *testing.T) {

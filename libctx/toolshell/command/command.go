@@ -38,16 +38,34 @@ var builtins = []Builtin{
 	{"quit", "quit [CODE]", "the same as exit", nil, 0, 1},
 }
 
+// onTerminal are the builtins that a shell on a terminal has besides: they are
+// about what it runs itself. No tool call is one of them.
+var onTerminal = []Builtin{
+	{"jobs", "jobs", "list what was stopped or runs in the background", nil, 0, 0},
+	{"fg", "fg [N]", "go on with a job in the foreground", nil, 0, 1},
+	{"bg", "bg [N]", "go on with a stopped job in the background", nil, 0, 1},
+	{"kill", "kill [-SIGNAL] %N…", "send jobs a signal, TERM if none is named", nil, 1, -1},
+	{"status", "status", "print the exit code of the last command", nil, 0, 0},
+}
+
+// Terminal lists the builtins that a shell on a terminal has besides.
+func Terminal() []Builtin { return slices.Clone(onTerminal) }
+
+// FindTerminal is the builtin of that name among Terminal.
+func FindTerminal(name string) (Builtin, bool) { return find(onTerminal, name) }
+
 // Builtins lists the builtins in the order of the help.
 func Builtins() []Builtin { return slices.Clone(builtins) }
 
 // Find is the builtin of that name.
-func Find(name string) (Builtin, bool) {
-	i := slices.IndexFunc(builtins, func(b Builtin) bool { return b.Name == name })
+func Find(name string) (Builtin, bool) { return find(builtins, name) }
+
+func find(list []Builtin, name string) (Builtin, bool) {
+	i := slices.IndexFunc(list, func(b Builtin) bool { return b.Name == name })
 	if i < 0 {
 		return Builtin{}, false
 	}
-	return builtins[i], true
+	return list[i], true
 }
 
 // Is reports whether a first word is a builtin rather than the name of a tool.
@@ -58,17 +76,15 @@ func Is(word string) bool {
 
 // Command is one builtin with what it was given.
 type Command struct {
-	Name  string
-	Long  bool // tools -l
-	JSON  bool // tools --json
-	Words []string
-	Code  int // of exit and quit
+	Name   string
+	Long   bool // tools -l
+	JSON   bool // tools --json
+	Words  []string
+	Code   int    // of exit and quit
+	Signal string // of kill, as written; "" if none is
 }
 
-// Parse reads the words of one builtin, its name first. Flags may stand before
-// or behind the operands, words behind "--" are operands. -h and --help make it
-// the command that explains the builtin. Wrong usage is errdefs.Invalid with the
-// right one as hint.
+// Parse reads the words of one of Builtins, its name first, as Builtin.Parse does.
 func Parse(words []string) (Command, error) {
 	if len(words) == 0 {
 		return Command{}, errdefs.New(errdefs.Invalid, "no command")
@@ -77,13 +93,20 @@ func Parse(words []string) (Command, error) {
 	if !ok {
 		return Command{}, errdefs.New(errdefs.Invalid, "%.80q is no builtin", words[0])
 	}
+	return b.Parse(words[1:])
+}
+
+// Parse reads the words behind the name of a builtin. Flags may stand before or
+// behind the operands, words behind "--" are operands. -h and --help make it the
+// command that explains the builtin. Wrong usage is errdefs.Invalid with the right
+// one as hint.
+func (b Builtin) Parse(rest []string) (Command, error) {
 	c := Command{Name: b.Name}
 	wrong := func(format string, args ...any) (Command, error) {
 		err := errdefs.New(errdefs.Invalid, format, args...)
 		err.Text = b.Name + ": " + err.Text
 		return Command{}, err.WithHint("usage: %s", b.Usage)
 	}
-	rest := words[1:]
 	verbose := false
 	for i, w := range rest {
 		if w == "--" {
@@ -96,6 +119,10 @@ func Parse(words []string) (Command, error) {
 		}
 		if w == "-h" || w == "--help" {
 			return Command{Name: "help", Words: []string{b.Name}}, nil
+		}
+		if b.Name == "kill" && c.Signal == "" && w[1] != '-' {
+			c.Signal = w[1:]
+			continue
 		}
 		if !slices.Contains(b.flags, w) {
 			return wrong("%.80q is none of its flags", w)

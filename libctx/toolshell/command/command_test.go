@@ -1,7 +1,7 @@
 package command
 
 import (
-	"slices"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -42,6 +42,32 @@ func TestParse(t *testing.T) {
 	}
 }
 
+func TestParseTerminal(t *testing.T) {
+	for line, want := range map[string]Command{
+		"jobs":            {Name: "jobs"},
+		"fg":              {Name: "fg"},
+		"fg %2":           {Name: "fg", Words: []string{"%2"}},
+		"kill %1 2":       {Name: "kill", Words: []string{"%1", "2"}},
+		"kill -9 %1":      {Name: "kill", Signal: "9", Words: []string{"%1"}},
+		"kill %1 -SIGHUP": {Name: "kill", Signal: "SIGHUP", Words: []string{"%1"}},
+		"kill --help":     {Name: "help", Words: []string{"kill"}},
+	} {
+		words := strings.Fields(line)
+		b, ok := FindTerminal(words[0])
+		got, err := b.Parse(words[1:])
+		if d := cmp.Diff(want, got); !ok || d != "" || err != nil || Is(b.Name) {
+			t.Errorf("%s: %v %s", line, err, d)
+		}
+	}
+	for _, line := range []string{"jobs a", "fg 1 2", "bg -x", "kill", "kill -9", "kill -9 -9 %1", "kill --signal %1", "status x"} {
+		words := strings.Fields(line)
+		b, _ := FindTerminal(words[0])
+		if _, err := b.Parse(words[1:]); !errdefs.Is(err, errdefs.Invalid) {
+			t.Errorf("%s: %v", line, err)
+		}
+	}
+}
+
 // Wrong usage is an error with exit code 2, and says what is right.
 func TestWrongUsage(t *testing.T) {
 	for _, line := range []string{
@@ -68,8 +94,10 @@ func TestWrongUsage(t *testing.T) {
 }
 
 func TestBuiltins(t *testing.T) {
-	for _, b := range Builtins() {
-		if _, err := libctx.ParseTool(b.Name); err != nil || !Is(b.Name) || b.About == "" || !strings.HasPrefix(b.Usage, b.Name) {
+	for _, b := range append(Builtins(), Terminal()...) {
+		_, common := Find(b.Name)
+		_, terminal := FindTerminal(b.Name)
+		if _, err := libctx.ParseTool(b.Name); err != nil || common == terminal || Is(b.Name) != common || b.About == "" || !strings.HasPrefix(b.Usage, b.Name) {
 			t.Errorf("%+v: %v", b, err)
 		}
 	}
@@ -78,50 +106,94 @@ func TestBuiltins(t *testing.T) {
 	}
 }
 
-func TestSplit(t *testing.T) {
-	for line, want := range map[string][]string{
-		"":                         nil,
-		" \t ":                     nil,
-		"tools":                    {"tools"},
-		"  fs.read\tREADME.md  ":   {"fs.read", "README.md"},
-		`fs.read "a b" 'c d'`:      {"fs.read", "a b", "c d"},
-		`a"b c"d`:                  {"ab cd"},
-		`a\ b \"c\"`:               {"a b", `"c"`},
-		`"a\"b\\c\d"`:              {`a"b\c\d`},
-		`'a\'`:                     {`a\`},
-		`'' ""`:                    {"", ""},
-		"# comment":                nil,
-		"a # comment 'not closed":  {"a"},
-		"a#b":                      {"a#b"},
-		"'#'":                      {"#"},
-		"$HOME `id` $(id) * ; | &": {"$HOME", "`id`", "$(id)", "*", ";", "|", "&"},
-	} {
-		got, err := Split(line)
-		if d := cmp.Diff(want, got); d != "" || err != nil {
-			t.Errorf("%q: %v %s", line, err, d)
+// show writes lines as a test's table has them.
+func show(lines []Line) string {
+	var b strings.Builder
+	for _, l := range lines {
+		fmt.Fprintf(&b, "%q", l.Words)
+		if l.Background {
+			b.WriteString("&")
 		}
 	}
-	for _, line := range []string{`'a`, `"a`, `a\`, `"a\"`, `'a\''`} {
-		if words, err := Split(line); !errdefs.Is(err, errdefs.Invalid) || words != nil {
-			t.Errorf("%q: %q, %v", line, words, err)
+	return b.String()
+}
+
+func TestLines(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                         "",
+		" \t \n\n":                 "",
+		"tools":                    `["tools"]`,
+		"  fs.read\tREADME.md  ":   `["fs.read" "README.md"]`,
+		`fs.read "a b" 'c d'`:      `["fs.read" "a b" "c d"]`,
+		`a"b c"d`:                  `["ab cd"]`,
+		`a\ b \"c\"`:               `["a b" "\"c\""]`,
+		`"a\"b\\c\d"`:              `["a\"b\\c\\d"]`,
+		`'a\'`:                     `["a\\"]`,
+		`'' ""`:                    `["" ""]`,
+		"# comment":                "",
+		"a # comment 'not closed":  `["a"]`,
+		"a#b":                      `["a#b"]`,
+		"'#'":                      `["#"]`,
+		"$HOME `id` $(id) * ; | b": `["$HOME" "` + "`id`" + `" "$(id)" "*" ";" "|" "b"]`,
+		"a &":                      `["a"]&`,
+		"a b &  # later":           `["a" "b"]&`,
+		"a '&'":                    `["a" "&"]`,
+		`a \&`:                     `["a" "&"]`,
+		`a ""&`:                    `["a" "&"]`,
+		`a &""`:                    `["a" "&"]`,
+		"a&":                       `["a&"]`,
+		"a && b":                   `["a" "&&" "b"]`,
+		"a & b":                    `["a" "&" "b"]`,
+		"a & &":                    `["a" "&"]&`,
+		"a\nb c # x\n\nd &\n":      `["a"]["b" "c"]["d"]&`,
+		"a\\\nb \\\n c":            `["ab" "c"]`,
+		"'a\nb' \"c\\\nd\ne\"":     `["a\nb" "cd\ne"]`,
+		"'a\\\nb'":                 `["a\\\nb"]`,
+		"# one\ntwo":               `["two"]`,
+	} {
+		got, err := Lines(text)
+		if show(got) != want || err != nil || Open(text) {
+			t.Errorf("%q: %v %s, want %s", text, err, show(got), want)
+		}
+	}
+	for text, open := range map[string]bool{
+		`'a`: true, `"a`: true, `a\`: true, `"a\"`: true, `'a\''`: true, "a\n'b": true, "&": false, "a\n &\nb": false,
+	} {
+		if got, err := Lines(text); !errdefs.Is(err, errdefs.Invalid) || got != nil || Open(text) != open {
+			t.Errorf("%q: %s, %v", text, show(got), err)
 		}
 	}
 }
 
+// Where there is no background, & is a word, and rows are as one.
+func TestSplit(t *testing.T) {
+	for text, want := range map[string]string{
+		"a 'b c' &": `["a" "b c" "&"]`, "&": `["&"]`, "a &\nb": `["a" "&" "b"]`, "# no": "[]",
+	} {
+		if got, err := Split(text); fmt.Sprintf("%q", got) != want || err != nil {
+			t.Errorf("%q: %v %q, want %s", text, err, got, want)
+		}
+	}
+	if got, err := Split("'a"); !errdefs.Is(err, errdefs.Invalid) || got != nil {
+		t.Errorf("%q %v", got, err)
+	}
+}
+
 // Words that are quoted come out as they were, whatever is in them.
-func FuzzSplit(f *testing.F) {
-	for _, s := range []string{"", "a b", `"`, `'`, `\`, "#x", "a\tb", "ü\x00", `a"'\ `} {
+func FuzzLines(f *testing.F) {
+	for _, s := range []string{"", "a b", `"`, `'`, `\`, "#x", "a\tb", "ü\x00", `a"'\ `, "&", "a\nb", "\\\n"} {
 		f.Add(s, s)
 	}
 	f.Fuzz(func(t *testing.T, a, b string) {
-		_, _ = Split(a)
+		_, _ = Lines(a)
 		quote := func(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 		double := func(s string) string {
 			return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
 		}
-		got, err := Split(quote(a) + " " + double(b))
-		if err != nil || !slices.Equal(got, []string{a, b}) {
-			t.Fatalf("%q %q came back as %q, %v", a, b, got, err)
+		got, err := Lines(quote(a) + " " + double(b) + "\n" + quote(b) + " &")
+		want := []Line{{Words: []string{a, b}}, {Words: []string{b}, Background: true}}
+		if d := cmp.Diff(want, got); d != "" || err != nil {
+			t.Fatalf("%q %q came back as %s, %v", a, b, show(got), err)
 		}
 	})
 }

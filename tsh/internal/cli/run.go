@@ -72,16 +72,16 @@ func (sh *shell) interact() error {
 		if err != nil && !errdefs.Is(err, errdefs.TooBig) {
 			return errdefs.New(errdefs.IO, "standard input: %w", err)
 		}
-		var words []string
+		var lines []command.Line
 		if err == nil {
-			words, err = command.Split(line)
+			lines, err = command.Lines(line)
 		}
 		if err != nil {
 			sh.complain(err)
 			sh.exit = errdefs.Invalid.Exit()
 			continue
 		}
-		if len(words) > 0 && sh.run(words) {
+		if len(lines) > 0 && sh.run(lines[0].Words) {
 			return nil
 		}
 	}
