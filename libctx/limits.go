@@ -22,6 +22,7 @@ const (
 	MaxRunInput     = 64 << 20 // bytes of them
 	MaxSessionTsh   = 4        // tsh operations of one session at a time
 	MaxQueuedTsh    = 64       // tsh operations of one session waiting for a slot
+	MaxReceipt      = 16 << 10 // bytes of the receipt of a terminal
 )
 
 // Names.
@@ -150,6 +151,8 @@ const (
 	MaxTermHeld       = 64 << 10         // bytes of a program's unfinished sequence that are held while it is undecided
 	TermHello         = 5 * time.Second  // from a client's connection until its first line is there
 	TerminalStop      = 10 * time.Second // that a terminal has to end, before it is killed
+	TerminalGrace     = 8 * time.Second  // of that, for what runs in its sandbox
+	TerminalStart     = 30 * time.Second // from the start of a terminal's sandbox until its socket answers
 	ManagerTimeout    = 10 * time.Second // for an answer of a systemd manager
 
 	MaxTermBacklog = 4 << 20                // bytes of frames that wait for a client of a terminal before it lags
@@ -160,6 +163,17 @@ const (
 	TermRedraw     = 33 * time.Millisecond  // between two screens for a client of another size than the terminal
 	TermHangup     = 500 * time.Millisecond // from SIGHUP to a terminal's program until SIGTERM, and until SIGKILL
 	TermFarewell   = 2 * time.Second        // that a client has to take each part of what is left when the program has ended
+)
+
+// The screen of a terminal that nobody may be looking at.
+const (
+	MaxTermScrollbackBytes = 4 << 20 // bytes kept of lines above the screen
+	MaxTermString          = 4 << 10 // bytes of a string in a sequence of a program; a longer one is ignored
+	MaxTermTitle           = 1 << 10 // bytes of a title
+	MaxTermLinks           = 1024    // links on the screen
+	MaxTermLink            = 2 << 10 // bytes of the address of one of them
+	MaxTermMarks           = 32      // bytes of what combines with one character
+	MaxTermRepeat          = 4096    // characters one sequence repeats
 )
 
 // Runs of model agents (docs/reference/run.md).

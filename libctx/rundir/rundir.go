@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/libctx/paths"
@@ -36,6 +38,23 @@ func Ensure(l paths.Layout) error {
 		perm fs.FileMode
 	}{{l.Runtime, public}, {l.Sockets(), public}, {l.Locks, 0o700}} {
 		if err := ensure(d.path, d.perm); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// EnsureTerminals makes the directory of the terminals' sockets (Layout.Terminals)
+// and those above it that the suite makes, with the mode 0700 and the user's own
+// in both modes, and refuses others as Ensure does.
+func EnsureTerminals(l paths.Layout) error {
+	dirs := []string{l.Terminals}
+	for up := l.Terminals; !strings.HasPrefix(filepath.Base(up), "cortexfs") && up != "/"; {
+		up = filepath.Dir(up)
+		dirs = append(dirs, up)
+	}
+	for _, dir := range slices.Backward(dirs) {
+		if err := ensure(dir, 0o700); err != nil {
 			return err
 		}
 	}

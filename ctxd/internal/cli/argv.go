@@ -7,7 +7,10 @@ import (
 
 // valued are the flags that take a value; those of the program come first, the
 // rest belong to the commands.
-var valued = []string{"root", "log-level", "idle"}
+var valued = []string{
+	"root", "log-level", "idle",
+	"session", "workspace", "mount", "cwd", "size", "supervisor", "report",
+}
 
 // arrange moves flags to where the flag parser looks for them, so that they may
 // stand anywhere: flags of the program, the command, its flags, its arguments.

@@ -17,6 +17,7 @@ import (
 // exit code. The context ends with the first SIGTERM or SIGINT.
 func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var o daemon.Options
+	status := 0
 	app := &cli.App{
 		Name:            "ctxd",
 		Usage:           "serve agents over Unix sockets",
@@ -47,11 +48,12 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 			command("serve", "", "hold the sockets of all agents", "One for each tree; ends with SIGTERM. Says READY=1 to NOTIFY_SOCKET.\n\n"+
 				"   ctxd serve &", &o, 0,
 				func(c *cli.Context) error { return daemon.Serve(c.Context, o) }),
+			terminal(&o, &status),
 		},
 	}
 	err := app.RunContext(ctx, append([]string{"ctxd"}, arrange(args[1:])...))
 	if err == nil {
-		return 0
+		return status
 	}
 	fmt.Fprintf(stderr, "ctxd: %v\n", err)
 	if hint := errdefs.HintOf(err); hint != "" {

@@ -44,6 +44,15 @@ const idleDefault = time.Minute
 // readable by others, no descriptor it inherited goes further), then finds the
 // tree and its runtime directory. Passed sockets must have been taken before.
 func prepare(o Options) (*log.Logger, paths.Layout, error) {
+	logger, layout, err := find(o)
+	if err != nil {
+		return nil, layout, err
+	}
+	return logger, layout, rundir.Ensure(layout)
+}
+
+// find is prepare without the runtime directory.
+func find(o Options) (*log.Logger, paths.Layout, error) {
 	none := paths.Layout{}
 	unix.Umask(0o077)
 	if err := unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC); err != nil {
@@ -60,7 +69,7 @@ func prepare(o Options) (*log.Logger, paths.Layout, error) {
 	if !paths.IsTree(layout.Root) {
 		return nil, none, errdefs.New(errdefs.NotFound, "%s is not a tree", layout.Root).WithHint("ctx init makes one")
 	}
-	return logger, layout, rundir.Ensure(layout)
+	return logger, layout, nil
 }
 
 // Agent serves one agent until the context ends, a client stops it, or it was

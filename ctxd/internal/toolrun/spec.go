@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -24,6 +25,45 @@ func (r *Runner) AgentSpec(a *view.Agent, workspace, cwd string) (spec sandbox.S
 	spec, release, err = r.spec(a, workspace, cwd, nil)
 	spec.Kind = sandbox.Agent
 	spec.Argv = []string{filepath.Join(paths.InRoot, "agent", string(r.Agent))}
+	return spec, release, err
+}
+
+// Terminal is what the person who starts a terminal asks of its sandbox.
+type Terminal struct {
+	Workspace string      // host directory
+	Frozen    bool        // all of it is shown read-only
+	Mounts    mount.Table // besides those of the agent's mount control
+	Cwd       string      // inside path; "" is that of the agent's cwd control
+}
+
+// TerminalSpec is the sandbox of a terminal of the agent but for what runs in it:
+// the kind, and everything that is shown. The agent's control directory is the
+// host's own, so that what is changed in it counts from the next command on;
+// release gives the prepared view back.
+func (r *Runner) TerminalSpec(a *view.Agent, t Terminal) (spec sandbox.Spec, release func(), err error) {
+	all := *a
+	all.Mounts = slices.Concat(a.Mounts, t.Mounts)
+	if n := len(all.Mounts); n > libctx.MaxMounts {
+		return spec, nil, errdefs.New(errdefs.Invalid, "%d mounts are too many: a sandbox has at most %d", n, libctx.MaxMounts)
+	}
+	for i, m := range all.Mounts {
+		if slices.ContainsFunc(all.Mounts[:i], func(other mount.Line) bool { return other.Target == m.Target }) {
+			return spec, nil, errdefs.New(errdefs.Invalid, "mount %s: is the target of another mount", m.Target)
+		}
+	}
+	if t.Cwd == "" {
+		t.Cwd = a.Cwd
+	}
+	spec, release, err = r.spec(&all, t.Workspace, t.Cwd, nil)
+	if err == nil {
+		if err = r.CheckCwd(&all, spec.Workspace, t.Cwd); err != nil {
+			release()
+		}
+	}
+	spec.Kind, spec.Workspace.Frozen = sandbox.Terminal, t.Frozen
+	spec.Mounts = append(spec.Mounts, mount.Line{
+		Source: r.Layout.Control(r.Agent), Target: paths.Layout{Root: paths.InRoot}.Control(r.Agent), ReadOnly: true,
+	})
 	return spec, release, err
 }
 
@@ -110,6 +150,26 @@ func (r *Runner) private(a *view.Agent, s libctx.Session) string {
 func (r *Runner) Private(a *view.Agent, s libctx.Session) (string, error) {
 	dir := r.private(a, s)
 	return dir, r.make(a, dir)
+}
+
+// Changed names what of a workspace's protected objects is not, on the host, what
+// it was when spec was made: exchanged, removed, or new.
+func (r *Runner) Changed(a *view.Agent, spec sandbox.Spec) ([]string, error) {
+	now, err := r.Workspace(a, spec.Workspace.Dir)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	missing := func(from, in []sandbox.Bind) {
+		for _, b := range from {
+			if !slices.Contains(in, b) && !slices.Contains(names, b.Source) {
+				names = append(names, b.Source)
+			}
+		}
+	}
+	missing(spec.Workspace.ReadOnly, now.ReadOnly)
+	missing(now.ReadOnly, spec.Workspace.ReadOnly)
+	return names, nil
 }
 
 // Workspace checks a host directory and says how a sandbox shows it. Programs of
