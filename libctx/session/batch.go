@@ -10,11 +10,13 @@ import (
 )
 
 // batch is what prepare makes of records: the bytes to append and the frames
-// they imply. started and ended say that a run begins or ends in it.
+// they imply. started, ended and lone say that a run begins or ends in it, or that
+// it has a fact of no run.
 type batch struct {
 	bytes          []byte
 	events         []Event
 	started, ended bool
+	lone           bool
 	due            int // bytes of it that room was kept for
 }
 
@@ -57,6 +59,7 @@ func (s *Session) prepare(records []Record) (*batch, error) {
 		b.events = append(b.events, events...)
 		b.started = b.started || br.starts() && br.Frame.Op != "tsh"
 		b.ended = b.ended || br.Type == "checkpoint"
+		b.lone = b.lone || br.lone()
 		switch {
 		case due:
 			b.due += len(text)
@@ -113,6 +116,9 @@ type admission struct {
 // not insist on.
 func (s *Session) admit(b *brief, a *admission) error {
 	bad := func(format string, args ...any) error { return errdefs.New(errdefs.Invalid, format, args...) }
+	if b.Type == "fact" && b.Run == "" && !(b.lone() && agentFacts[b.Frame.Type]) {
+		return bad("a fact of type %.80q without a run", b.Frame.Type)
+	}
 	if b.Run == "" || b.Type == "head" || b.Type == "session" {
 		return nil
 	}
@@ -152,6 +158,9 @@ func (s *Session) admit(b *brief, a *admission) error {
 	return s.admitInput(b, run, a)
 }
 
+// agentFacts are the frames of facts that belong to no run.
+var agentFacts = map[string]bool{"agent.start": true, "agent.stop": true}
+
 // unused refuses a client id that the session has seen.
 func (s *Session) unused(id libctx.ClientID, a *admission) error {
 	other, _, found, err := s.client(id, a.end)
@@ -190,6 +199,10 @@ func (b *brief) closes() bool {
 	switch b.Type {
 	case "checkpoint", "usage", "usage_uncertain", "head":
 		return true
+	case "fact":
+		if b.lone() && b.Frame.Type == "agent.stop" {
+			return true
+		}
 	}
 	return len(b.results()) > 0
 }

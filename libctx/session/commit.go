@@ -69,7 +69,7 @@ func (s *Session) commit(records []Record) ([]Event, error) {
 	}
 	s.log(b.events)
 	fault.Point("session.events.written")
-	if b.started || b.ended {
+	if b.started || b.ended || b.lone {
 		s.project(b.ended)
 		fault.Point("session.project.done")
 	}

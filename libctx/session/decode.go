@@ -86,6 +86,7 @@ type brief struct {
 	ID       *string         `json:"id"`
 	Parent   *string         `json:"parent"`
 	Run      libctx.Run      `json:"run"`
+	Event    libctx.Event    `json:"event"`
 	Kind     string          `json:"kind"`
 	Role     string          `json:"role"`
 	Content  []briefPart     `json:"content"`
@@ -195,7 +196,10 @@ func (b *brief) check() error {
 		if b.Frame.Type == "" {
 			return bad("member frame has no type")
 		}
-		// A fact of the agent, not of a run, has no run.
+		if b.Run != "" && b.Event != "" {
+			return bad("a fact of run %s has a member event", b.Run)
+		}
+		// A fact of the session, not of a run, has no run.
 		return briefPart{b.Frame.Type, b.Frame.Call, b.Frame.Name}.check()
 	}
 	if b.Run == "" {

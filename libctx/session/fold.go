@@ -11,7 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Event is one durable frame of a run: a line of events.jsonl. Line ends in LF,
+// Event is one durable frame: a line of events.jsonl. One of no run has no Run. Line ends in LF,
 // is clipped to the limits of the wire and can go to a client as it is.
 type Event struct {
 	ID   libctx.Event
@@ -112,6 +112,9 @@ func (f *Fold) next(line []byte, b *brief) ([]Event, error) {
 
 // frames makes the events of the next line without moving the fold.
 func (f *Fold) frames(line []byte, b *brief) ([]Event, error) {
+	if b.lone() {
+		return loneFrame(line, b.Event)
+	}
 	if b.Run == "" || b.frames() == 0 {
 		return nil, nil
 	}
@@ -138,7 +141,24 @@ func (f *Fold) frames(line []byte, b *brief) ([]Event, error) {
 	return events, nil
 }
 
-// frames is the number of durable frames a record gives. It needs no content,
+// lone reports whether the record is a fact of the session itself. It begins no
+// run and takes part in none.
+func (b *brief) lone() bool { return b.Type == "fact" && b.Run == "" && b.Event != "" }
+
+// loneFrame makes the event of a fact that belongs to no run.
+func loneFrame(line []byte, id libctx.Event) ([]Event, error) {
+	var f factJSON
+	if err := wire.Object(line, &f); err != nil {
+		return nil, err
+	}
+	text, err := spliceFrame(f.Frame, id, "")
+	if err != nil {
+		return nil, err
+	}
+	return []Event{{ID: id, Line: text}}, nil
+}
+
+// frames is the number of durable frames a record of a run gives. It needs no content,
 // so that a scan can count events without making them.
 func (b *brief) frames() int {
 	switch b.Type {

@@ -10,7 +10,7 @@ import (
 )
 
 // indexMagic names the file and its version; another version is no index.
-const indexMagic = "ctxidx\x00\x05"
+const indexMagic = "ctxidx\x00\x06"
 
 // maxIndex is the size of the largest index a ledger within its limits can
 // have, generously: 28 bytes a record and the open runs.

@@ -229,16 +229,25 @@ type Checkpoint struct {
 // neither id nor run in the ledger; the event has both. Payload is set beside
 // the start frame of a run and the accepted frame of an input: a digest of what
 // the client asked for, compared when its client id comes again.
+//
+// A fact of the session itself, that a terminal was started for it or stopped,
+// has no Run: Event is then the id of its frame, made of a run id that nothing
+// else has (NewEvent).
 type Fact struct {
 	Meta
 	Run     libctx.Run
+	Event   libctx.Event
 	Payload string
 	Frame   wire.Frame
 }
 
+// NewEvent makes the id of a frame that belongs to no run.
+func NewEvent() libctx.Event { return libctx.MakeEvent(libctx.NewRun(), 1) }
+
 type factJSON struct {
 	Meta
-	Run     libctx.Run     `json:"run"`
+	Run     libctx.Run     `json:"run,omitzero"`
+	Event   libctx.Event   `json:"event,omitzero"`
 	Payload string         `json:"payload,omitzero"`
 	Frame   jsontext.Value `json:"frame"`
 }
@@ -249,7 +258,7 @@ func (f *Fact) MarshalJSONTo(enc *jsontext.Encoder) error {
 	if err != nil {
 		return err
 	}
-	return json.MarshalEncode(enc, &factJSON{Meta: f.Meta, Run: f.Run, Payload: f.Payload, Frame: raw})
+	return json.MarshalEncode(enc, &factJSON{Meta: f.Meta, Run: f.Run, Event: f.Event, Payload: f.Payload, Frame: raw})
 }
 
 // UnmarshalJSONFrom reads a fact. Frames keep members this version does not
@@ -263,7 +272,7 @@ func (f *Fact) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	if err != nil {
 		return err
 	}
-	*f = Fact{Meta: j.Meta, Run: j.Run, Payload: j.Payload, Frame: frame}
+	*f = Fact{Meta: j.Meta, Run: j.Run, Event: j.Event, Payload: j.Payload, Frame: frame}
 	return nil
 }
 

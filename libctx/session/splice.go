@@ -9,8 +9,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// spliceFrame turns the frame of a fact into an event line: type, id and run
-// first, then the other members as they are, also those this version does not
+// spliceFrame turns the frame of a fact into an event line: type, id and, if it
+// belongs to one, run first, then the other members as they are, also those this version does not
 // know. Members over the inline limit are clipped, and truncated and bytes say
 // so.
 func spliceFrame(raw jsontext.Value, id libctx.Event, run libctx.Run) ([]byte, error) {
@@ -44,7 +44,11 @@ func spliceFrame(raw jsontext.Value, id libctx.Event, run libctx.Run) ([]byte, e
 	}
 	var buf bytes.Buffer
 	enc := jsontext.NewEncoder(&buf, jsontext.PreserveRawStrings(true))
-	rest = append([]member{{"type", kind}, {"id", quote(string(id))}, {"run", quote(string(run))}}, rest...)
+	head := []member{{"type", kind}, {"id", quote(string(id))}}
+	if run != "" {
+		head = append(head, member{"run", quote(string(run))})
+	}
+	rest = append(head, rest...)
 	if err := enc.WriteToken(jsontext.BeginObject); err != nil {
 		return nil, errdefs.New(errdefs.Internal, "encode a fact: %w", err)
 	}

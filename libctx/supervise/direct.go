@@ -2,6 +2,8 @@ package supervise
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"io/fs"
 	"os"
@@ -63,7 +65,21 @@ func (d direct) instance(unit string, pid int) (Instance, error) {
 	if err != nil {
 		return Instance{}, err
 	}
-	return Instance{Supervisor: Direct, Unit: unit, PID: pid, Start: id.Start, Boot: boot, UID: d.uid}, nil
+	return d.of(unit, id, boot), nil
+}
+
+func (d direct) of(unit string, id procid.ID, boot string) Instance {
+	return Instance{
+		Supervisor: Direct, Unit: unit, Invocation: invocation(unit, id, boot),
+		PID: id.PID, Start: id.Start, Boot: boot, UID: d.uid,
+	}
+}
+
+// invocation is the id of a direct start: nothing is there to choose one, so it
+// follows from what makes the start unique.
+func invocation(unit string, id procid.ID, boot string) string {
+	sum := sha256.Sum256([]byte(unit + "\n" + holder(id, boot)))
+	return hex.EncodeToString(sum[:16])
 }
 
 func (d direct) Find(_ context.Context, unit string) (Instance, error) {
@@ -88,11 +104,11 @@ func (d direct) find(a libctx.Agent, s libctx.Session) (Instance, error) {
 	if err != nil {
 		return Instance{}, notThere(err, none)
 	}
-	id, boot, ok := ParseHolder(string(text))
+	id, boot, ok := parseHolder(string(text))
 	if !ok {
 		return Instance{}, none // a launcher that is just beginning, or never got further
 	}
-	i := Instance{Supervisor: Direct, Unit: unit, PID: id.PID, Start: id.Start, Boot: boot, UID: d.uid}
+	i := d.of(unit, id, boot)
 	h, err := hold(i)
 	if errdefs.Is(err, errdefs.NotFound) || errors.Is(err, ErrStale) {
 		return Instance{}, none
@@ -184,22 +200,14 @@ func (d direct) List(ctx context.Context) ([]Instance, error) {
 	return all, nil
 }
 
-// Holder is the line by which a launcher names itself in the lock that it holds:
-// pid, start time and boot id.
-func Holder(pid int) (string, error) {
-	boot, err := procid.Boot()
-	if err != nil {
-		return "", err
-	}
-	id, err := procid.Of(pid)
-	if err != nil {
-		return "", err
-	}
-	return strconv.Itoa(id.PID) + " " + strconv.FormatUint(id.Start, 10) + " " + boot + "\n", nil
+// holder is the line by which a launcher names itself in the lock that it holds:
+// pid, start time and boot id (docs/reference/supervisors.md).
+func holder(id procid.ID, boot string) string {
+	return strconv.Itoa(id.PID) + " " + strconv.FormatUint(id.Start, 10) + " " + boot + "\n"
 }
 
-// ParseHolder reads a line of Holder. It reports false for anything else.
-func ParseHolder(line string) (id procid.ID, boot string, ok bool) {
+// parseHolder reads such a line. It reports false for anything else.
+func parseHolder(line string) (id procid.ID, boot string, ok bool) {
 	line, ok = strings.CutSuffix(line, "\n")
 	f := strings.Split(line, " ")
 	if !ok || len(f) != 3 || f[2] == "" || strings.ContainsAny(line, "\n\x00") {

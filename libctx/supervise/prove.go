@@ -98,7 +98,10 @@ func check(i Instance, h *procid.Handle) error {
 	if uid != i.UID {
 		return stale("process %d belongs to uid %d, not %d", i.PID, uid, i.UID)
 	}
-	if i.Supervisor != Systemd {
+	if i.Supervisor == Direct {
+		if i.Invocation != invocation(i.Unit, id, i.Boot) {
+			return stale("it is not one of unit %s", i.Unit)
+		}
 		return nil
 	}
 	group, err := cgroup(i.PID)

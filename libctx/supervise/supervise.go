@@ -36,7 +36,7 @@ type Spec struct {
 type Instance struct {
 	Supervisor string // Systemd or Direct
 	Unit       string
-	Invocation string // systemd's id of this start, 32 hexadecimal digits; "" for direct
+	Invocation string // id of this start, 32 hexadecimal digits: systemd's, or for direct one that follows from the process
 	PID        int    // of the unit's main process
 	Start      uint64 // its start time in clock ticks since boot
 	Boot       string // the id of the boot

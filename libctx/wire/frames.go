@@ -173,13 +173,50 @@ type Error struct {
 
 // Done is the last frame of a run, exactly one each, status "ok", "error" or
 // "cancelled". ClientID is set where the run has no start frame. For the stop
-// operation Op and Agent are set instead of Run.
+// operation Op and Agent are set instead of Run, Session if one was named, and
+// Terminals says what became of each that there was a receipt of; its status is
+// "error" if one of them may still run.
 type Done struct {
 	Head
-	ClientID libctx.ClientID `json:"client_id,omitzero"`
-	Op       string          `json:"op,omitzero"`
-	Agent    libctx.Agent    `json:"agent,omitzero"`
-	Status   string          `json:"status"`
+	ClientID  libctx.ClientID `json:"client_id,omitzero"`
+	Op        string          `json:"op,omitzero"`
+	Agent     libctx.Agent    `json:"agent,omitzero"`
+	Session   libctx.Session  `json:"session,omitzero"`
+	Status    string          `json:"status"`
+	Terminals []Stopped       `json:"terminals,omitzero"`
+}
+
+// Stopped is what the stop operation did about the terminal of one session.
+// Outcome is "stopped"; "gone": it was over already; "stale": its receipt is
+// about another generation, nothing was touched; "failed". Message says why.
+type Stopped struct {
+	Session libctx.Session `json:"session"`
+	Outcome string         `json:"outcome"`
+	Message string         `json:"message,omitzero"`
+}
+
+// AgentStart says that a terminal was started for the session: its receipt in
+// brief. It is durable and belongs to no run.
+type AgentStart struct {
+	Head
+	Terminal   string `json:"terminal"`   // its id
+	Supervisor string `json:"supervisor"` // "systemd" or "direct"
+	Unit       string `json:"unit"`
+	Invocation string `json:"invocation"`
+	PID        int    `json:"pid"`
+	Started    uint64 `json:"start"` // of the process, clock ticks since boot
+	Boot       string `json:"boot"`
+}
+
+// AgentStop says that the session's terminal was stopped because somebody asked
+// for it. It is durable and belongs to no run.
+type AgentStop struct {
+	Head
+	Terminal   string `json:"terminal"`
+	Supervisor string `json:"supervisor"`
+	Unit       string `json:"unit"`
+	Invocation string `json:"invocation"`
+	PID        int    `json:"pid"`
 }
 
 // Queued says that the request with this id has become a run, named in Head,
@@ -218,15 +255,16 @@ type Delivered struct {
 }
 
 // Status answers the status operation. State is a session state word; Run (in
-// Head) is the active run.
+// Head) is the active run; Terminals are the ids of the session's live terminals.
 type Status struct {
 	Head
-	Agent    libctx.Agent   `json:"agent"`
-	Session  libctx.Session `json:"session"`
-	State    string         `json:"state"`
-	Queued   int            `json:"queued"`
-	PID      int            `json:"pid"`
-	Protocol int            `json:"protocol"`
+	Agent     libctx.Agent   `json:"agent"`
+	Session   libctx.Session `json:"session"`
+	State     string         `json:"state"`
+	Queued    int            `json:"queued"`
+	Terminals []string       `json:"terminals,omitzero"`
+	PID       int            `json:"pid"`
+	Protocol  int            `json:"protocol"`
 }
 
 // Lagged tells a client that frames of a run were left out because it read too
@@ -266,6 +304,8 @@ var kinds = map[string]func() Frame{
 	"context":             func() Frame { return new(Context) },
 	"steering_delivered":  func() Frame { return new(Delivered) },
 	"follow_up_delivered": func() Frame { return new(Delivered) },
+	"agent.start":         func() Frame { return new(AgentStart) },
+	"agent.stop":          func() Frame { return new(AgentStop) },
 	"error":               func() Frame { return new(Error) },
 	"done":                func() Frame { return new(Done) },
 	"queued":              func() Frame { return new(Queued) },

@@ -7,6 +7,7 @@ import (
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/errdefs"
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Request is one line a client writes. The concrete types below are the
@@ -77,9 +78,19 @@ type StatusOf struct {
 	Session libctx.Session `json:"session"`
 }
 
-// Stop ends the agent's process after cancelling its runs.
+// Stop cancels the agent's runs, stops its terminals whose receipts are proven,
+// and ends its process; with a session it does so in this session alone, and the
+// process goes on.
 type Stop struct {
-	Agent libctx.Agent `json:"agent"`
+	Agent   libctx.Agent   `json:"agent"`
+	Session libctx.Session `json:"session"`
+}
+
+// Receipt hands over what was read back of a terminal that has just been started
+// for a session: which process of which supervisor it is.
+type Receipt struct {
+	Session libctx.Session `json:"session"`
+	Receipt jsontext.Value `json:"receipt"` // an object (docs/reference/supervisors.md), at most libctx.MaxReceipt bytes
 }
 
 func (*Ping) Op() string     { return "ping" }
@@ -92,6 +103,7 @@ func (*FollowUp) Op() string { return "follow_up" }
 func (*Finish) Op() string   { return "finish" }
 func (*StatusOf) Op() string { return "status" }
 func (*Stop) Op() string     { return "stop" }
+func (*Receipt) Op() string  { return "receipt" }
 
 // MarshalRequest encodes a request as one line.
 func MarshalRequest(r Request) ([]byte, error) {
@@ -120,6 +132,7 @@ var requests = map[string]func() Request{
 	"finish":    func() Request { return new(Finish) },
 	"status":    func() Request { return new(StatusOf) },
 	"stop":      func() Request { return new(Stop) },
+	"receipt":   func() Request { return new(Receipt) },
 }
 
 // Ops lists the operations that DecodeRequest knows.
@@ -209,6 +222,16 @@ func check(r Request) error {
 	case *Stop:
 		if r.Agent == "" {
 			return missing("agent")
+		}
+	case *Receipt:
+		session(&r.Session)
+		switch {
+		case len(r.Receipt) == 0:
+			return missing("receipt")
+		case r.Receipt.Kind() != '{':
+			return errdefs.New(errdefs.Invalid, "member receipt is not an object")
+		case len(r.Receipt) > libctx.MaxReceipt:
+			return errdefs.New(errdefs.Invalid, "member receipt is longer than %d bytes", libctx.MaxReceipt)
 		}
 	}
 	return nil
