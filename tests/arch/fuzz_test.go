@@ -54,6 +54,7 @@ var fuzzed = map[string]string{
 	"libctx/wire FuzzDecodeRequest":              "requests",
 	"libctx/wire FuzzLines":                      "lines",
 	"libctx/workspace FuzzParseMounts":           "/proc/self/mountinfo",
+	"ctxterm/internal/filter FuzzFilter":         "what programs write to terminals, and terminals answer",
 	"tsh/internal/toolfile FuzzParse":            "files of built-in tools",
 }
 

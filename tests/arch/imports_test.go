@@ -30,7 +30,7 @@ func TestModulesAreApart(t *testing.T) {
 var pure = []string{
 	"libctx/admit", "libctx/builtin", "libctx/control", "libctx/envelope", "libctx/errdefs", "libctx/mount", "libctx/policy",
 	"libctx/modelwire", "libctx/prompt", "libctx/sandbox", "libctx/window", "libctx/toolshell/command", "libctx/toolshell/settings", "libctx/termwire", "libctx/toolwire", "libctx/wire", "ctxd/internal/authz", "ctx/internal/render",
-	"ctx/internal/markdown",
+	"ctx/internal/markdown", "ctxterm/internal/filter",
 }
 
 // impure are imports by which a package could touch something.
