@@ -6,16 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 
+	"cortexfs.org/libctx/detach"
 	"cortexfs.org/libctx/errdefs"
-	"golang.org/x/sys/unix"
 )
 
 // Daemon is a program to start in the background: its own session, nothing on
@@ -32,9 +29,9 @@ type Daemon struct {
 // before, or is not ready when ctx is done, is errdefs.Unavailable with the
 // last line of its log; one that is not ready is killed.
 func (d Daemon) Start(ctx context.Context) error {
-	log, err := os.OpenFile(d.Log, os.O_RDWR|os.O_CREATE|os.O_APPEND|unix.O_NOFOLLOW, 0o600)
+	log, err := detach.OpenLog(d.Log)
 	if err != nil {
-		return errdefs.New(errdefs.KindOf(err), "log of %s: %w", filepath.Base(d.Program), err)
+		return err
 	}
 	defer log.Close()
 	from, err := log.Seek(0, io.SeekEnd)
@@ -47,20 +44,19 @@ func (d Daemon) Start(ctx context.Context) error {
 	}
 	defer n.Close()
 
-	// What our own parent left open is not the daemon's business.
-	if err := unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC); err != nil {
-		return errdefs.New(errdefs.KindOf(err), "close-on-exec: %w", err)
+	p, err := detach.Start(detach.Program{
+		Argv: append([]string{d.Program}, d.Args...),
+		Env:  append(append([]string{}, d.Env...), "NOTIFY_SOCKET="+n.path),
+		Log:  log,
+	})
+	if err != nil {
+		return err
 	}
-	cmd := exec.Command(d.Program, d.Args...)
-	cmd.Env = append(append([]string{}, d.Env...), "NOTIFY_SOCKET="+n.path)
-	cmd.Dir = "/"
-	cmd.Stdout, cmd.Stderr = log, log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if err := cmd.Start(); err != nil {
-		return errdefs.New(errdefs.Unavailable, "start %s: %w", d.Program, err)
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }() // ends with the daemon or with us
+	ended := make(chan *os.ProcessState, 1)
+	go func() { // ends with the daemon or with us
+		state, _ := p.Wait()
+		ended <- state
+	}()
 	ready := make(chan error, 1)
 	go func() { ready <- n.wait() }() // ends with n.Close at the latest
 
@@ -69,26 +65,23 @@ func (d Daemon) Start(ctx context.Context) error {
 		if err == nil {
 			return nil
 		}
-		cmd.Process.Kill()
+		p.Kill()
 		<-ended
 		return errdefs.New(errdefs.Internal, "readiness of %s: %w", filepath.Base(d.Program), err)
-	case err := <-ended:
-		return d.failed(log, from, "ended", err)
+	case state := <-ended:
+		return d.failed(log, from, "ended ("+state.String()+")")
 	case <-ctx.Done():
-		cmd.Process.Kill()
+		p.Kill()
 		<-ended
 		if errors.Is(ctx.Err(), context.Canceled) {
 			return ctx.Err()
 		}
-		return d.failed(log, from, "was not ready in time", nil)
+		return d.failed(log, from, "was not ready in time")
 	}
 }
 
-func (d Daemon) failed(log *os.File, from int64, what string, err error) error {
+func (d Daemon) failed(log *os.File, from int64, what string) error {
 	name := filepath.Base(d.Program)
-	if err != nil {
-		what += " (" + err.Error() + ")"
-	}
 	if line := lastLine(log, from); line != "" {
 		what += ": " + line
 	}
