@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/atomicfile"
@@ -136,18 +137,18 @@ func (d direct) Stop(ctx context.Context, i Instance) error {
 		return err
 	}
 	defer h.Close()
-	return end(ctx, h)
+	return end(ctx, h, libctx.TerminalStop)
 }
 
-// end asks a process to end, and makes it after a while.
-func end(ctx context.Context, h *procid.Handle) error {
+// end asks a process to end, and makes it when it has not after a while.
+func end(ctx context.Context, h *procid.Handle, while time.Duration) error {
 	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
 		if err := h.Signal(sig); errdefs.Is(err, errdefs.NotFound) {
 			break
 		} else if err != nil {
 			return err
 		}
-		patience, cancel := context.WithTimeout(ctx, libctx.TerminalStop)
+		patience, cancel := context.WithTimeout(ctx, while)
 		err := h.Wait(patience)
 		cancel()
 		if err == nil {
