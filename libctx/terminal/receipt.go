@@ -33,7 +33,7 @@ type Launch struct {
 	Session    libctx.Session `json:"session"`
 	Supervisor string         `json:"supervisor"` // "systemd" or "direct"
 	Unit       string         `json:"unit"`
-	Invocation string         `json:"invocation"` // id that the supervisor gave this start
+	Invocation string         `json:"invocation"` // id that systemd gave this start; empty without systemd
 	PID        int            `json:"pid"`        // of the launcher
 	Start      uint64         `json:"start"`      // its start time: clock ticks since boot
 	Boot       string         `json:"boot"`       // boot id of the machine
@@ -119,7 +119,7 @@ func (r Receipt) check() error {
 	switch {
 	case r.Version != ReceiptVersion:
 		return errdefs.New(errdefs.Invalid, "receipt of version %d, not %d", r.Version, ReceiptVersion)
-	case t.Supervisor == "" || t.Unit == "" || t.Invocation == "" || t.Boot == "" || t.Socket.Path == "":
+	case t.Supervisor == "" || t.Unit == "" || t.Boot == "" || t.Socket.Path == "":
 		return errdefs.New(errdefs.Invalid, "receipt: a member of terminal is empty")
 	case t.PID < 2 || t.Start == 0:
 		return errdefs.New(errdefs.Invalid, "receipt: pid %d with start %d is no process", t.PID, t.Start)
