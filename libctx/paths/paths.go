@@ -169,6 +169,14 @@ func New(e Env, root string) Layout {
 	return l
 }
 
+// Aside is the layout of a process that writes nothing of its own beside the
+// tree, because that is somebody else's: its locks and views are in the runtime
+// directory. They are no locks of sessions: those must be everybody's.
+func (l Layout) Aside() Layout {
+	l.Locks, l.Views = filepath.Join(l.Runtime, "lock"), filepath.Join(l.Runtime, "view")
+	return l
+}
+
 // Protected lists the directories no workspace may be, contain or lead into:
 // the tree, the runtime directory, the terminals' sockets, the configuration and
 // the secrets.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"syscall"
 
 	"cortexfs.org/ctxd/internal/config"
@@ -111,17 +110,15 @@ func (t TerminalOptions) config(o Options) (cfg terminal.Config, err error) {
 	return cfg, nil
 }
 
-// ownPlaces moves what a launcher writes beside the tree to the caller's runtime
-// directory, if the tree is somebody else's: the machine's, whose agents have
-// terminals that their owners start. A server must not do this: its locks are
-// those of everybody who opens the same sessions.
+// ownPlaces is the layout for a caller whose tree may be somebody else's: the
+// machine's, whose agents have terminals that their owners start.
 func ownPlaces(l paths.Layout) (paths.Layout, error) {
 	var st unix.Stat_t
 	if err := unix.Stat(l.Root, &st); err != nil {
 		return l, errdefs.New(errdefs.KindOf(err), "tree %s: %w", l.Root, err)
 	}
 	if int64(st.Uid) != int64(os.Geteuid()) {
-		l.Locks, l.Views = filepath.Join(l.Runtime, "lock"), filepath.Join(l.Runtime, "view")
+		return l.Aside(), nil
 	}
 	return l, nil
 }
