@@ -118,7 +118,7 @@ func (d direct) find(a libctx.Agent, s libctx.Session) (Instance, error) {
 		return Instance{}, err
 	}
 	defer h.Close()
-	if group, err := cgroup(i.PID); err != nil || filepath.Base(group) == unit {
+	if in, err := inUnit(i.PID, unit); in || err != nil {
 		return Instance{}, none
 	}
 	return i, nil

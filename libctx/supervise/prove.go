@@ -104,14 +104,11 @@ func check(i Instance, h *procid.Handle) error {
 		}
 		return nil
 	}
-	group, err := cgroup(i.PID)
-	if err != nil {
-		return err
+	in, err := inUnit(i.PID, i.Unit)
+	if err == nil && !in {
+		err = stale("process %d is not in unit %s", i.PID, i.Unit)
 	}
-	if filepath.Base(group) != i.Unit {
-		return stale("process %d is not in unit %s", i.PID, i.Unit)
-	}
-	return nil
+	return err
 }
 
 // owner is the uid of a process. The owner of its directory in /proc is not
@@ -137,41 +134,55 @@ func owner(pid int) (uint32, error) {
 	return 0, errdefs.New(errdefs.IO, "process %d: its status can not be read", pid)
 }
 
-// cgroup is the path of the process in the hierarchy that systemd keeps units in.
-func cgroup(pid int) (string, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
-	if err != nil {
-		return "", errdefs.New(errdefs.NotFound, "process %d: is gone: %w", pid, err)
+// inUnit reports whether systemd started a process, or one of its ancestors, for
+// a unit.
+func inUnit(pid int, unit string) (bool, error) {
+	groups, err := cgroups(pid)
+	for _, group := range groups {
+		if filepath.Base(group) == unit {
+			return true, nil
+		}
 	}
-	return unitGroup(string(text)), nil
+	return false, err
 }
 
-// unitGroup reads /proc/PID/cgroup: the one hierarchy of cgroup v2, or where there
-// is an older one named for systemd, that.
-func unitGroup(text string) string {
-	group := ""
+// cgroups are the control groups in which systemd may have put a process.
+func cgroups(pid int) ([]string, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
+	if err != nil {
+		return nil, errdefs.New(errdefs.NotFound, "process %d: is gone: %w", pid, err)
+	}
+	return unitGroups(string(text)), nil
+}
+
+// unitGroups reads /proc/PID/cgroup: the hierarchy of cgroup v2, and the one that
+// older machines have for systemd alone. There may be both, and one of them in
+// no use.
+func unitGroups(text string) []string {
+	var groups []string
 	for line := range strings.SplitSeq(text, "\n") {
 		if path, ok := strings.CutPrefix(line, "0::"); ok {
-			group = path
-		}
-		if _, path, ok := strings.Cut(line, ":name=systemd:"); ok {
-			return path
+			groups = append(groups, path)
+		} else if _, path, ok := strings.Cut(line, ":name=systemd:"); ok {
+			groups = append(groups, path)
 		}
 	}
-	return group
+	return groups
 }
 
 // marked is the invocation that systemd wrote on the cgroup of a process, "" if
 // there is none to be read.
 func marked(pid int) string {
-	group, err := cgroup(pid)
+	groups, err := cgroups(pid)
 	if err != nil {
 		return ""
 	}
-	value := make([]byte, 64)
-	n, err := unix.Lgetxattr(filepath.Join("/sys/fs/cgroup", group), "user.invocation_id", value)
-	if err != nil {
-		return ""
+	for _, group := range groups {
+		value := make([]byte, 64)
+		n, err := unix.Lgetxattr(filepath.Join("/sys/fs/cgroup", group), "user.invocation_id", value)
+		if err == nil {
+			return string(value[:n])
+		}
 	}
-	return string(value[:n])
+	return ""
 }

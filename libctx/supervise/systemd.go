@@ -199,15 +199,16 @@ func properties(s Spec, inherited []string) []systemd.Property {
 	for n, word := range s.Argv {
 		argv[n] = strings.ReplaceAll(word, "$", "$$") // systemd replaces variables
 	}
-	given := map[string]bool{}
+	done := map[string]bool{} // systemd refuses a list that names one twice
 	for _, pair := range s.Env {
 		name, _, _ := strings.Cut(pair, "=")
-		given[name] = true
+		done[name] = true
 	}
 	var unset []string
 	for _, name := range inherited {
-		if !given[name] {
+		if !done[name] {
 			unset = append(unset, name)
+			done[name] = true
 		}
 	}
 	type command struct {

@@ -95,7 +95,22 @@ func FuzzParseHolder(f *testing.F) {
 	})
 }
 
-func FuzzUnitGroup(f *testing.F) {
+// A machine may have both hierarchies, and systemd uses one of them.
+func TestUnitGroups(t *testing.T) {
+	for text, want := range map[string]string{
+		"0::/user.slice/app.slice/x.service\n":                    "/user.slice/app.slice/x.service",
+		"12:pids:/a\n1:name=systemd:/b/x.service\n0::/\n":         "/b/x.service /",
+		"9:name=systemd:/\n8:pids:/\n0::/u/x.service\n":           "/ /u/x.service",
+		"3:cpu,cpuacct:/a\n":                                      "",
+		"0::/a b/x.service\n1:name=other:name=systemd:/y.service": "/a b/x.service",
+	} {
+		if got := strings.Join(unitGroups(text), " "); got != want {
+			t.Errorf("%q: %q, not %q", text, got, want)
+		}
+	}
+}
+
+func FuzzUnitGroups(f *testing.F) {
 	for _, text := range []string{
 		"0::/user.slice/user-1000.slice/user@1000.service/app.slice/x.service\n",
 		"12:pids:/a\n1:name=systemd:/b/x.service\n0::/c\n", "", "0::", ":name=systemd:\n", "x\n\n",
@@ -103,8 +118,10 @@ func FuzzUnitGroup(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		if group := unitGroup(text); strings.Contains(group, "\n") || group != "" && !strings.Contains(text, group) {
-			t.Errorf("%q of %q", group, text)
+		for _, group := range unitGroups(text) {
+			if strings.Contains(group, "\n") || !strings.Contains(text, group) {
+				t.Errorf("%q of %q", group, text)
+			}
 		}
 	})
 }
