@@ -96,6 +96,7 @@ const (
 	MaxLoadedAbout  = 4 << 10  // bytes kept of a loaded tool's description
 	MaxLoadedSchema = 16 << 10 // bytes of a schema that is kept of a loaded tool
 	MaxShellLine    = 1 << 20  // bytes of one line of the interactive tool shell
+	MaxJobs         = 64       // jobs of one tool shell on a terminal
 )
 
 // Control files and the log.
@@ -140,20 +141,24 @@ const (
 
 // Terminals.
 const (
-	MaxTermSide       = 1000             // columns, and rows, of a terminal
-	MaxTermDrain      = 1 << 20          // bytes read from a terminal after its program ended
-	MaxTermInput      = 64 << 10         // bytes of one input of a client, and of one output of an emitter
-	MaxTermScrollback = 10_000           // lines above the screen that a client can ask for
-	MaxTermClients    = 256              // clients of one terminal at a time
-	MaxTermEvent      = 256 << 10        // bytes of one line of a terminal's event files, LF included
-	TermEventFile     = 8 << 20          // bytes of the newest event file, after which it is rotated
-	TermEventFiles    = 8                // event files of one terminal, the newest included
-	MaxTermHeld       = 64 << 10         // bytes of a program's unfinished sequence that are held while it is undecided
-	TermHello         = 5 * time.Second  // from a client's connection until its first line is there
-	TerminalStop      = 10 * time.Second // that a terminal has to end, before it is killed
-	TerminalGrace     = 8 * time.Second  // of that, for what runs in its sandbox
-	TerminalStart     = 30 * time.Second // from the start of a terminal's sandbox until its socket answers
-	ManagerTimeout    = 10 * time.Second // for an answer of a systemd manager
+	MaxTermSide       = 1000                   // columns, and rows, of a terminal
+	MaxTermDrain      = 1 << 20                // bytes read from a terminal after its program ended
+	MaxTermInput      = 64 << 10               // bytes of one input of a client, and of one output of an emitter
+	MaxTermScrollback = 10_000                 // lines above the screen that a client can ask for
+	MaxTermClients    = 256                    // clients of one terminal at a time
+	MaxTermEvent      = 256 << 10              // bytes of one line of a terminal's event files, LF included
+	TermEventFile     = 8 << 20                // bytes of the newest event file, after which it is rotated
+	TermEventFiles    = 8                      // event files of one terminal, the newest included
+	MaxTermHeld       = 64 << 10               // bytes of a program's unfinished sequence that are held while it is undecided
+	MaxTermRecord     = 64 << 10               // bytes of output in one event
+	MaxTermUnwritten  = 4 << 20                // bytes of output that wait for the disk before the program does
+	TermHello         = 5 * time.Second        // from a client's connection until its first line is there
+	TermEventGather   = 20 * time.Millisecond  // that output waits for more, to be one event
+	TermEventSync     = 500 * time.Millisecond // between two syncs of the event files
+	TerminalStop      = 10 * time.Second       // that a terminal has to end, before it is killed
+	TerminalGrace     = 8 * time.Second        // of that, for what runs in its sandbox
+	TerminalStart     = 30 * time.Second       // from the start of a terminal's sandbox until its socket answers
+	ManagerTimeout    = 10 * time.Second       // for an answer of a systemd manager
 
 	MaxTermBacklog = 4 << 20                // bytes of frames that wait for a client of a terminal before it lags
 	MaxTermPending = 1 << 20                // bytes of output the screen of a terminal is behind, at most

@@ -1,4 +1,5 @@
-// Command tsh is the tool shell: it finds tools on CTX_PATH and explains them.
+// Command tsh is the tool shell: it finds tools on CTX_PATH and explains them, and
+// in the terminal of an agent it runs them.
 package main
 
 import (
@@ -19,7 +20,13 @@ func main() {
 			args = args[1:]
 		}
 	}
-	_, err := unix.IoctlGetTermios(0, unix.TCGETS)
-	std := cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, InTerminal: err == nil}
-	os.Exit(cli.Run(args, config.ForShell(), std))
+	os.Exit(cli.Run(args, config.ForShell(), cli.Streams{
+		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
+		InTerminal: isTerminal(0), OutTerminal: isTerminal(1), ErrTerminal: isTerminal(2),
+	}))
+}
+
+func isTerminal(fd int) bool {
+	_, err := unix.IoctlGetTermios(fd, unix.TCGETS)
+	return err == nil
 }

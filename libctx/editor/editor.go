@@ -123,6 +123,7 @@ func (e *Editor) Next() {
 func (e *Editor) Prompt(text string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	e.opts.Prompt = text
 	if e.prompt = text; e.opts.Color {
 		e.prompt = "\x1b[1m" + text + "\x1b[0m"
 	}

@@ -54,6 +54,17 @@ func OpenInside(root string, name libctx.Agent, search []string) (*Inside, error
 	return in, nil
 }
 
+// IsInside reports whether root is mounted read-only, as a sandbox of an agent has
+// it.
+func IsInside(root string) bool {
+	dir, err := atomicfile.OpenDir(root)
+	if err != nil {
+		return false
+	}
+	defer dir.Close()
+	return readOnly(dir)
+}
+
 // Close closes the tree.
 func (in *Inside) Close() error { return in.root.Close() }
 

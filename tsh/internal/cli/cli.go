@@ -1,6 +1,7 @@
 // Package cli is the command line of tsh, the tool shell outside of an agent's
-// host: one command, or an interactive loop. What the builtins do is package
-// toolshell. Tools are found on CTX_PATH only and are never started from here; a
+// host: one command, lines from standard input, or a person at a terminal. What the
+// builtins do is package toolshell. Tools are found on CTX_PATH only; they are
+// started in the terminal of an agent, once they are admitted, and nowhere else. A
 // word that is neither builtin nor tool is never looked for anywhere else.
 package cli
 
@@ -15,14 +16,17 @@ import (
 	"cortexfs.org/libctx/inert"
 	"cortexfs.org/libctx/paths"
 	"cortexfs.org/libctx/toolshell"
+	"cortexfs.org/libctx/view"
 	"cortexfs.org/tsh/internal/config"
+	"cortexfs.org/tsh/internal/inside"
+	"cortexfs.org/tsh/internal/job"
 )
 
 // Streams are the standard streams of the program.
 type Streams struct {
-	In         io.Reader
-	Out, Err   io.Writer
-	InTerminal bool // standard input is a terminal: a prompt is shown
+	In                                   io.Reader
+	Out, Err                             io.Writer
+	InTerminal, OutTerminal, ErrTerminal bool // which of them are terminals
 }
 
 // Run is the program: args are the words behind its name, the result is its
@@ -41,6 +45,7 @@ type shell struct {
 	conf   config.Shell
 	layout paths.Layout
 	std    Streams
+	agent  *inside.Agent // nil: not in the terminal of one
 	loaded toolshell.Store
 	exit   int
 }
@@ -78,9 +83,21 @@ const flagsHelp = `tsh [--root DIR] BUILTIN | TOOL [WORD…]     one command; wi
 func (sh *shell) open(c *cli.Context) error {
 	env := sh.conf.Paths
 	env.Flag = c.String("root")
-	layout, err := paths.Find(env)
-	sh.layout = layout
-	return err
+	var err error
+	if sh.layout, err = paths.Find(env); err != nil {
+		return err
+	}
+	// Within a run calls go through the agent's host, and who only says that there
+	// is an agent has none.
+	if sh.conf.Agent == "" || sh.conf.Run != "" || !view.IsInside(sh.layout.Root) {
+		return nil
+	}
+	name, err := libctx.ParseAgent(sh.conf.Agent)
+	if err != nil {
+		return errdefs.New(errdefs.Invalid, "CTX_AGENT: %w", err)
+	}
+	sh.agent = &inside.Agent{Root: sh.layout.Root, Name: name, Search: sh.search}
+	return nil
 }
 
 func (sh *shell) main(c *cli.Context) error {
@@ -89,10 +106,12 @@ func (sh *shell) main(c *cli.Context) error {
 	switch {
 	case c.Bool("list"):
 		words = append([]string{"tools"}, words...)
+	case len(words) == 0 && sh.std.InTerminal && sh.std.OutTerminal && !sh.conf.Dumb:
+		return sh.terminal()
 	case len(words) == 0:
 		return sh.interact()
 	}
-	sh.run(words)
+	sh.run(words, job.Become)
 	return nil
 }
 

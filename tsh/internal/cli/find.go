@@ -30,8 +30,16 @@ func (sh *shell) Find(name libctx.Tool) (toolshell.Item, error) {
 	return dirs.Find(name)
 }
 
-// dirs are the host directories of the path in force.
-func (sh *shell) dirs() (toolshell.Dirs, error) {
+// catalog is where tools are found: those of the agent, else all on the path.
+func (sh *shell) catalog() toolshell.Catalog {
+	if sh.agent != nil {
+		return sh.agent
+	}
+	return sh
+}
+
+// search is the path in force, as seen inside.
+func (sh *shell) search() ([]string, error) {
 	src := toolshell.Sources{InAgent: sh.conf.Agent != "", Process: sh.conf.Path, UID: uint32(sh.conf.Paths.UID)}
 	if !src.InAgent {
 		var err error
@@ -39,7 +47,12 @@ func (sh *shell) dirs() (toolshell.Dirs, error) {
 			return nil, err
 		}
 	}
-	dirs, err := toolshell.SearchPath(src)
+	return toolshell.SearchPath(src)
+}
+
+// dirs are the host directories of the path in force.
+func (sh *shell) dirs() (toolshell.Dirs, error) {
+	dirs, err := sh.search()
 	if err != nil {
 		return nil, err
 	}

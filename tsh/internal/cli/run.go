@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"os/signal"
 	"strings"
 
 	"cortexfs.org/libctx"
@@ -12,28 +14,75 @@ import (
 	"cortexfs.org/libctx/inert"
 	"cortexfs.org/libctx/toolshell"
 	"cortexfs.org/libctx/toolshell/command"
+	"cortexfs.org/tsh/internal/job"
+	"golang.org/x/sys/unix"
 )
 
-// run carries out one command and notes its exit code. It reports whether the
-// command was exit.
-func (sh *shell) run(words []string) (ended bool) {
-	if !command.Is(words[0]) {
-		err := sh.tool(words[0])
+// run carries out one command and notes its exit code; start runs what was
+// admitted. It reports whether the command was exit.
+func (sh *shell) run(words []string, start func(job.Program) error) (ended bool) {
+	if command.Is(words[0]) {
+		return sh.builtin(words, toolshell.Shell{Topics: toolshell.Topics()})
+	}
+	if sh.agent == nil {
+		err := sh.elsewhere(words[0])
 		sh.complain(err)
 		sh.exit = errdefs.KindOf(err).Exit()
 		return false
 	}
-	builtins := toolshell.Shell{Catalog: sh, Store: sh.loaded, Config: sh.config, Topics: toolshell.Topics()}
-	out := builtins.Run(words)
+	p, err := sh.admit(words)
+	if err == nil {
+		err = start(p)
+	}
+	if err != nil {
+		sh.refuse(err)
+	}
+	return false
+}
+
+// builtin carries out one builtin. The shell has what is to be explained besides.
+func (sh *shell) builtin(words []string, explain toolshell.Shell) (ended bool) {
+	explain.Catalog, explain.Store, explain.Config = sh.catalog(), sh.loaded, sh.config
+	out := explain.Run(words)
 	fmt.Fprint(sh.std.Out, inert.Text(out.Text))
 	sh.complain(out.Errs...)
 	sh.exit = out.Exit
 	return out.Ended
 }
 
-// tool is what a word that is no builtin comes to: an error. Running a tool
-// needs an agent's identity, and admission by the agent's host.
-func (sh *shell) tool(word string) error {
+// Exit codes of a command that does not run, as shells have them.
+const (
+	exitRefused  = 126
+	exitNotFound = 127
+)
+
+// refuse says why a command does not run.
+func (sh *shell) refuse(err error) {
+	sh.complain(err)
+	sh.exit = exitRefused
+	if errdefs.Is(err, errdefs.NotFound) {
+		sh.exit = exitNotFound
+	}
+}
+
+// admit decides about a command, from the files of this moment, and returns what it
+// runs.
+func (sh *shell) admit(words []string) (job.Program, error) {
+	cwd, err := os.Getwd()
+	if err != nil {
+		return job.Program{}, errdefs.New(errdefs.Denied, "the directory here is gone: %w", err)
+	}
+	path, err := sh.agent.Admit(words, cwd)
+	if err != nil {
+		return job.Program{}, err
+	}
+	return job.Program{Path: sh.layout.HostPath(path), Argv: words, Env: sh.conf.Environ}, nil
+}
+
+// elsewhere is what a word that is no builtin comes to where there is no agent whose
+// terminal this is: an error. Running a tool needs an agent's identity, and
+// admission by the agent's host.
+func (sh *shell) elsewhere(word string) error {
 	name, err := libctx.ParseTool(word)
 	if err != nil {
 		return err
@@ -47,6 +96,25 @@ func (sh *shell) tool(word string) error {
 	}
 	return errdefs.New(errdefs.Unavailable, "%s: calls go through the agent's host, not through this shell", name).
 		WithHint("ctx agent tsh %s -- %s …", sh.conf.Agent, name)
+}
+
+// wait runs a program to its end. What it reads is the terminal, or nothing: other
+// input is the shell's own.
+func (sh *shell) wait(p job.Program) error {
+	in := os.Stdin
+	if !sh.std.InTerminal {
+		var err error
+		if in, err = os.Open(os.DevNull); err != nil {
+			return errdefs.New(errdefs.Denied, "%w", err)
+		}
+		defer in.Close()
+	}
+	keys := make(chan os.Signal, 1) // for the program
+	signal.Notify(keys, unix.SIGINT, unix.SIGQUIT)
+	defer signal.Stop(keys)
+	code, err := job.Wait(p, [3]*os.File{in, os.Stdout, os.Stderr})
+	sh.exit = code
+	return err
 }
 
 const prompt = "tsh> "
@@ -81,8 +149,13 @@ func (sh *shell) interact() error {
 			sh.exit = errdefs.Invalid.Exit()
 			continue
 		}
-		if len(lines) > 0 && sh.run(lines[0].Words) {
-			return nil
+		for _, l := range lines {
+			if l.Background {
+				sh.complain(errdefs.New(errdefs.Invalid, "only a terminal has jobs in the background"))
+				sh.exit = errdefs.Invalid.Exit()
+			} else if sh.run(l.Words, sh.wait) {
+				return nil
+			}
 		}
 	}
 }

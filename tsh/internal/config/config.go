@@ -4,6 +4,7 @@ package config
 
 import (
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -47,11 +48,16 @@ type Shell struct {
 	Path    string    // CTX_PATH; may be empty
 	Agent   string    // CTX_AGENT; empty outside of agents
 	Session string    // CTX_SESSION; empty outside of runs
+	Run     string    // CTX_RUN_ID; empty outside of runs, so in terminals too
+	Environ []string  // for the tools it runs: everything
+	History string    // the file of what was typed; empty without HOME
+	Dumb    bool      // the terminal, if there is one, can not move its cursor
+	Color   bool      // and may show colours
 }
 
 // ForShell reads the environment of tsh.
 func ForShell() Shell {
-	return Shell{
+	s := Shell{
 		Paths: paths.Env{
 			CTXRoot:    os.Getenv("CTX_ROOT"),
 			Home:       os.Getenv("HOME"),
@@ -64,5 +70,14 @@ func ForShell() Shell {
 		Path:    os.Getenv("CTX_PATH"),
 		Agent:   os.Getenv("CTX_AGENT"),
 		Session: os.Getenv("CTX_SESSION"),
+		Run:     os.Getenv("CTX_RUN_ID"),
+		Environ: os.Environ(),
 	}
+	if filepath.IsAbs(s.Paths.Home) {
+		s.History = filepath.Join(s.Paths.Home, ".tsh_history")
+	}
+	term := os.Getenv("TERM")
+	s.Dumb = term == "" || term == "dumb"
+	s.Color = !s.Dumb && os.Getenv("NO_COLOR") == ""
+	return s
 }
