@@ -161,10 +161,9 @@ func cgroups(pid int) ([]string, error) {
 func unitGroups(text string) []string {
 	var groups []string
 	for line := range strings.SplitSeq(text, "\n") {
-		if path, ok := strings.CutPrefix(line, "0::"); ok {
-			groups = append(groups, path)
-		} else if _, path, ok := strings.Cut(line, ":name=systemd:"); ok {
-			groups = append(groups, path)
+		f := strings.SplitN(line, ":", 3) // number, controllers, path
+		if len(f) == 3 && (f[0] == "0" && f[1] == "" || f[1] == "name=systemd") {
+			groups = append(groups, f[2])
 		}
 	}
 	return groups
