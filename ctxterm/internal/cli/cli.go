@@ -23,26 +23,52 @@ type Streams struct {
 	Env          []string
 }
 
-const description = `ctxterm runs PROGRAM on a private pseudo-terminal, types its own standard input
-there, copies what the terminal shows to its standard output and exits with the
-status of PROGRAM: its exit code, or 128 plus the number of the signal that
-ended it; 127 if it was not found, 126 if it could not be executed.`
+const description = `With --listen, ctxterm is a terminal that clients come to and leave. PROGRAM
+(without one, /ctx/bin/tsh) runs on a pseudo-terminal of its own, with or without
+anybody who looks. Clients connect to a Unix socket and watch, attach, or show
+text between the program's output; see ctx agent watch and ctx agent attach. A
+client that comes late gets the whole picture at once, and one that reads slowly
+holds nobody up. The terminal is as large as the smallest attached client. With
+--dir, what happens is recorded there. SIGTERM, SIGHUP and SIGINT hang the program
+up. When it has ended, everything it printed goes to the clients and the record
+before ctxterm ends.
+
+Without --listen, ctxterm types its own standard input on a private
+pseudo-terminal and copies what the program shows to its standard output.
+
+Either way it exits with the status of PROGRAM: its exit code, or 128 plus the
+number of the signal that ended it; 127 if it was not found, 126 if it could not
+be executed.
+
+Examples:
+
+   ctxterm --listen /tmp/work.sock -- bash
+   ctxterm --size 100x30 -- ls --color`
 
 // Main runs one command line and returns the exit code.
 func Main(args []string, std Streams) int {
 	status := 0
 	app := &cli.App{
 		Name: "ctxterm", Usage: "give a program a terminal of its own",
-		UsageText: "ctxterm [--size COLSxROWS] -- PROGRAM ARGS…", Description: description,
-		Version: libctx.Build(), HideHelpCommand: true,
+		UsageText: "ctxterm --listen SOCKET|fd:N [--size COLSxROWS] [--dir DIR|fd:N] [--clipboard] -- [PROGRAM ARGS…]\n" +
+			"ctxterm [--size COLSxROWS] -- PROGRAM ARGS…",
+		Description: description,
+		Version:     libctx.Build(), HideHelpCommand: true,
 		Writer: std.Out, ErrWriter: std.Err,
-		Flags: []cli.Flag{&cli.StringFlag{
-			Name: "size", Usage: "size in characters, `COLSxROWS`; else that of the terminal ctxterm runs on, else 80x24",
-		}},
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "size", Usage: "first size in characters, `COLSxROWS`; else, without --listen, that of the terminal ctxterm runs on; else 80x24"},
+			&cli.StringFlag{Name: "listen", Usage: "serve clients on `SOCKET`, a path, or fd:N, a listening socket that was passed; to that one only processes outside of the pid namespace may connect"},
+			&cli.StringFlag{Name: "dir", Usage: "record what happens in `DIR`, a path, or fd:N, a directory that was passed; only with --listen"},
+			&cli.BoolFlag{Name: "clipboard", Usage: "let the program set the clipboards of clients; only with --listen"},
+		},
 		OnUsageError:   func(_ *cli.Context, err error, _ bool) error { return errdefs.New(errdefs.Invalid, "%w", err) },
 		ExitErrHandler: func(*cli.Context, error) {},
 		Action: func(c *cli.Context) error {
 			var err error
+			if c.IsSet("listen") {
+				status, err = serve(c, std)
+				return err
+			}
 			status, err = run(c, std)
 			return err
 		},
@@ -69,7 +95,22 @@ type startError struct {
 
 func (e *startError) Unwrap() error { return e.error }
 
+// start starts the program.
+func start(c ptyproc.Config) (*ptyproc.Proc, error) {
+	p, err := ptyproc.Start(c)
+	switch errdefs.KindOf(err) {
+	case errdefs.NotFound:
+		err = &startError{err, 127}
+	case errdefs.Denied:
+		err = &startError{err, 126}
+	}
+	return p, err
+}
+
 func run(c *cli.Context, std Streams) (int, error) {
+	if c.IsSet("dir") || c.IsSet("clipboard") {
+		return 0, errdefs.New(errdefs.Invalid, "--dir and --clipboard need --listen")
+	}
 	if !c.Args().Present() {
 		return 0, errdefs.New(errdefs.Invalid, "no PROGRAM").WithHint("ctxterm -- PROGRAM ARGS…")
 	}
@@ -81,14 +122,8 @@ func run(c *cli.Context, std Streams) (int, error) {
 	signal.Notify(signals, syscall.SIGWINCH, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 	defer signal.Stop(signals)
 
-	p, err := ptyproc.Start(ptyproc.Config{Argv: c.Args().Slice(), Env: withTerm(std.Env), Size: size})
-	switch errdefs.KindOf(err) {
-	case "":
-	case errdefs.NotFound:
-		return 0, &startError{err, 127}
-	case errdefs.Denied:
-		return 0, &startError{err, 126}
-	default:
+	p, err := start(ptyproc.Config{Argv: c.Args().Slice(), Env: withTerm(std.Env), Size: size})
+	if err != nil {
 		return 0, err
 	}
 	defer p.Close()

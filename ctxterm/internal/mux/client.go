@@ -31,6 +31,7 @@ type Client struct {
 	mode Mode
 	view View
 	told termwire.Size // size of the terminal, as the client knows it
+	news int64         // where in the stream it is told that
 
 	own []byte // frames for this client alone; they go before everything else
 
@@ -199,9 +200,11 @@ func (c *Client) checkBacklog() {
 	if c.place.in == nil || c.m.out.end-c.place.pos <= libctx.MaxTermBacklog {
 		return
 	}
+	if c.place.pos < c.news {
+		c.told = termwire.Size{} // that is among what it loses
+	}
 	c.place, c.fresh, c.stop, c.joining = place{}, nil, -1, false
 	c.wish++
-	c.told = termwire.Size{} // a change may be among what it loses
 	c.lagging, c.wanting = true, false
 	c.say(&termwire.Lagged{})
 	c.rouse()

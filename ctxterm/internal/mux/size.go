@@ -48,7 +48,7 @@ func (m *Mux) fit() bool {
 	m.changed()
 	for c := range m.clients {
 		if c.place.in != nil && !c.joining {
-			c.told = size
+			c.told, c.news = size, m.out.end
 		}
 		if c.here && c.mode != Emit && !c.lagging {
 			m.want(c)
