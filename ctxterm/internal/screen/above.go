@@ -99,6 +99,7 @@ func (s *Screen) layout(text []byte) []laid {
 		text = append(text, '\n')
 	}
 	paper := New(termwire.Size{Cols: s.cols, Rows: 2}, Options{Scrollback: libctx.MaxTermScrollback})
+	paper.widths = s.widths
 	paper.modes.newline = true
 	paper.Write(text)
 	paper.cur.pen = style{}

@@ -199,3 +199,23 @@ func (r *row) length(cols int) int {
 	}
 	return n
 }
+
+// same is how many cells from x on, before end, are single ASCII characters in
+// one style.
+func (r *row) same(x, end int) int {
+	end = min(end, r.used)
+	if x >= end {
+		return 0
+	}
+	cells := r.cells[x:end]
+	st := cells[0].style
+	if st.attr&(wide|spacer) != 0 {
+		return 0
+	}
+	for i := range cells {
+		if c := &cells[i]; c.r >= 0x80 || c.mark != 0 || c.style != st {
+			return i
+		}
+	}
+	return len(cells)
+}

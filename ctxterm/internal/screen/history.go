@@ -1,7 +1,9 @@
 package screen
 
 import (
+	"slices"
 	"strconv"
+	"unicode/utf8"
 
 	"cortexfs.org/libctx"
 )
@@ -120,15 +122,22 @@ func (s *Screen) appendCells(dst []byte, r *row, from, end int, st *style, left 
 			dst = s.appendPen(dst, *st, look)
 			*st = look
 		}
+		if n := r.same(x, end); n > 0 {
+			at := len(dst)
+			dst = slices.Grow(dst, n)[:at+n]
+			for i := range n {
+				dst[at+i] = byte(r.cells[x+i].r)
+			}
+			x += n - 1
+			continue
+		}
 		switch {
 		case c.attr&spacer != 0 && x > from:
 			continue // with the cell before
 		case c.attr&spacer != 0 || c.attr&wide != 0 && x+1 == end:
 			dst = append(dst, ' ') // the other half is outside
-		case c.r < 0x80 && c.mark == 0:
-			dst = append(dst, byte(c.r))
 		default:
-			dst = append(dst, string(c.r)...)
+			dst = utf8.AppendRune(dst, c.r)
 			dst = append(dst, s.marks.texts[c.mark]...)
 			if next := x + 1 + int(c.attr&wide/wide); left >= 0 && c.mark != 0 && next < end {
 				// Terminals do not agree on how wide this is.

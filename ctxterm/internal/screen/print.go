@@ -1,11 +1,6 @@
 package screen
 
-import (
-	"unicode/utf8"
-
-	"cortexfs.org/libctx"
-	"github.com/clipperhouse/displaywidth"
-)
+import "cortexfs.org/libctx"
 
 // ascii writes printable ASCII.
 func (s *Screen) ascii(text []byte) {
@@ -51,7 +46,7 @@ func (s *Screen) print(r rune) {
 
 // write writes one character.
 func (s *Screen) write(r rune) {
-	width := s.width(r)
+	width := s.widths.of(r)
 	if width == 0 {
 		s.combine(r)
 		s.last = 0
@@ -88,26 +83,6 @@ func (s *Screen) repeat(n int) {
 		s.write(s.last)
 	}
 }
-
-// width is the number of columns a character takes: 0, 1 or 2. It does not
-// depend on what stands around it, as with wcwidth, which most programs go by.
-func (s *Screen) width(r rune) int {
-	if r < 0x300 {
-		return 1
-	}
-	page := s.widths[r>>8]
-	if page == nil {
-		page = new([256]int8)
-		for i := range page {
-			page[i] = int8(displaywidth.Rune(r&^0xFF + rune(i)))
-		}
-		s.widths[r>>8] = page
-	}
-	return int(page[r&0xFF])
-}
-
-// pages of 256 characters.
-const pages = (utf8.MaxRune + 1) >> 8
 
 // translate maps a character by a character set: DEC's special graphics, the
 // British one, or ASCII, which any other is taken for.

@@ -20,10 +20,11 @@ import (
 // all at once. The result can be longer than a frame may be.
 func (s *Screen) Redraw(view termwire.Size) []byte {
 	p := painter{s: s, b: make([]byte, 0, 4096)}
-	p.neutral()
 	if view == (termwire.Size{}) || view == s.Size() {
+		p.neutral(false)
 		p.whole()
 	} else {
+		p.neutral(s.Alternate())
 		p.picture(view)
 	}
 	return p.b
@@ -33,7 +34,7 @@ func (s *Screen) Redraw(view termwire.Size) []byte {
 // of the view's size (the zero view: of this size), and then Redraw.
 func (s *Screen) Replay(view termwire.Size, lines int) []byte {
 	p := painter{s: s}
-	p.neutral()
+	p.neutral(false)
 	rows := view.Rows
 	if rows == 0 {
 		rows = s.rows
@@ -84,10 +85,15 @@ func (p *painter) cells(r *row, from, end int) {
 }
 
 // neutral ends what a terminal may be in the middle of, and everything that
-// changes what drawing does. It is on the main screen afterwards.
-func (p *painter) neutral() {
+// changes what drawing does. It is on the one screen or the other afterwards.
+func (p *painter) neutral(alternate bool) {
 	p.str("\x18\x1b\\\x1b[?2026h\x1b[?25l")
-	p.str("\x1b[?1049l\x1b[?1047l\x1b[?47l\x1b[?69l\x1b[r\x1b[?6l")
+	if alternate {
+		p.str("\x1b[?1049h") // nothing happens to one that is there already
+	} else {
+		p.str("\x1b[?1049l\x1b[?1047l\x1b[?47l")
+	}
+	p.str("\x1b[?69l\x1b[r\x1b[?6l")
 	p.plain()
 	p.str("\x1b[?5l\x1b[?9l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1005l\x1b[?1006l\x1b[?1015l\x1b[?1016l")
 	p.str("\x1b[>4;0m")
@@ -174,9 +180,6 @@ func (p *painter) resume(x, y int, joined bool) {
 // show.
 func (p *painter) picture(view termwire.Size) {
 	s := p.s
-	if s.Alternate() {
-		p.str("\x1b[?1049h")
-	}
 	cols, rows := min(view.Cols, s.cols), min(view.Rows, s.rows)
 	left, top := offset(s.cur.x, s.cols, cols), offset(s.cur.y, s.rows, rows)
 	for y := range view.Rows {

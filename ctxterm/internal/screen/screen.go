@@ -55,7 +55,7 @@ type Screen struct {
 
 	marks, links table
 	crowded      int // links to leave out before the next sweep
-	widths       [pages]*[256]int8
+	widths       *widths
 
 	state    parser.State
 	params   params
@@ -72,6 +72,7 @@ type Screen struct {
 func New(size termwire.Size, o Options) *Screen {
 	s := &Screen{cols: size.Cols, rows: size.Rows, reply: o.Reply}
 	s.history.lines = min(o.Scrollback, libctx.MaxTermScrollback)
+	s.widths = new(widths)
 	s.marks, s.links = newTable(markSweep), newTable(libctx.MaxTermLinks)
 	s.reset()
 	return s

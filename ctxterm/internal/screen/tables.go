@@ -98,15 +98,13 @@ const markSweep = 4096
 func (s *Screen) link(text string) {
 	n, ok := s.links.add(text)
 	if !ok {
+		// A sweep looks at every cell: not for each of many links.
 		if s.crowded--; s.crowded < 0 {
 			s.crowded = libctx.MaxTermLinks
 			s.links.sweep(func(renumber func(uint32) uint32) {
 				s.each(func(c *cell) { c.link = uint16(renumber(uint32(c.link))) })
 			})
-			n, ok = s.links.add(text)
-		}
-		if ok {
-			s.crowded = 0
+			n, _ = s.links.add(text)
 		}
 	}
 	s.cur.pen.link = uint16(n)
