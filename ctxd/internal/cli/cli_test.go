@@ -17,8 +17,9 @@ func TestArrange(t *testing.T) {
 		"serve --log-level debug":         "--log-level=debug serve --",
 		"agent -- --root":                 "agent -- --root",
 		"agent --nonsense coder":          "agent --nonsense -- coder",
-		"--help":                          "--help --",
-		"agent coder --idle":              "agent --idle -- coder",
+		"terminal coder --ro --mount /a:/b:ro --mount=/c:/d:rw --session s --root /t": "--root=/t terminal --ro --mount=/a:/b:ro --mount=/c:/d:rw --session=s -- coder",
+		"--help":             "--help --",
+		"agent coder --idle": "agent --idle -- coder",
 	} {
 		if diff := cmp.Diff(want, strings.Join(arrange(strings.Fields(in)), " ")); diff != "" {
 			t.Errorf("%q: %s", in, diff)
@@ -42,6 +43,9 @@ func TestExitCodes(t *testing.T) {
 		{"agent ../a --root /nowhere", 2, "agent name"},
 		{"agent a --root /nowhere", 1, "is not a tree"},
 		{"agent a --idle -3s --root /nowhere", 2, "negative"},
+		{"terminal", 2, "terminal takes 1 argument, not 0"},
+		{"terminal --help", 0, "--workspace DIR"},
+		{"terminal a --root /nowhere", 1, "is not a tree"},
 		{"serve --root /nowhere --log-level loud", 2, "loud"},
 	} {
 		var out, errs bytes.Buffer

@@ -31,7 +31,7 @@ func terminal(o *daemon.Options, status *int) *cli.Command {
 		},
 		Action: func(c *cli.Context) (err error) {
 			if c.NArg() != 1 {
-				return errdefs.New(errdefs.Invalid, "terminal takes 1 arguments, not %d", c.NArg()).WithHint("ctxd terminal --help")
+				return errdefs.New(errdefs.Invalid, "terminal takes 1 argument, not %d", c.NArg()).WithHint("ctxd terminal --help")
 			}
 			t.Agent, t.Mounts = c.Args().First(), c.StringSlice("mount")
 			*status, err = daemon.Terminal(c.Context, *o, t)
