@@ -4,6 +4,7 @@ package systemd
 
 import (
 	"os"
+	"os/exec"
 	"strings"
 	"sync"
 	"testing"
@@ -14,12 +15,22 @@ import (
 
 var booted = sync.OnceValues(func() (*machine.Machine, error) { return machine.Boot(programs) })
 
-var programs string // a folder
+var (
+	programs string // a folder
+	built    sync.Once
+)
 
 // boot is the machine that all tests share.
 func boot(t *testing.T) *machine.Machine {
 	t.Helper()
 	programs = world.Bin(t)
+	built.Do(func() {
+		cmd := exec.Command("go", "build", "-trimpath", "-o", programs+"/", "cortexfs.org/tests/cmd/supervisor")
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	})
 	m, err := booted()
 	if err != nil {
 		t.Fatal(err)
@@ -29,6 +40,7 @@ func boot(t *testing.T) *machine.Machine {
 
 func TestMain(m *testing.M) {
 	code := m.Run()
+	os.RemoveAll(programs)
 	if programs != "" {
 		if machine, err := booted(); err == nil && machine.Close() != nil {
 			code = 1

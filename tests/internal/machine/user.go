@@ -41,17 +41,17 @@ func (m *Machine) NewUser(t testing.TB, linger bool) *User {
 	t.Cleanup(u.end)
 	if linger {
 		m.Must(t, "loginctl", "enable-linger", name)
-		m.Must(t, "systemctl", "start", u.manager())
+		m.Must(t, "systemctl", "start", u.Manager())
 	}
 	return u
 }
 
-// manager is the unit of the user's manager.
-func (u *User) manager() string { return fmt.Sprintf("user@%d.service", u.UID) }
+// Manager is the unit of the user's manager.
+func (u *User) Manager() string { return fmt.Sprintf("user@%d.service", u.UID) }
 
 func (u *User) end() {
 	u.m.Must(u.t, "loginctl", "disable-linger", u.Name)
-	u.m.Must(u.t, "systemctl", "stop", u.manager(), fmt.Sprintf("user-%d.slice", u.UID))
+	u.m.Must(u.t, "systemctl", "stop", u.Manager(), fmt.Sprintf("user-%d.slice", u.UID))
 	for _, p := range u.all() {
 		unix.Kill(p.pid, unix.SIGTERM)
 	}
@@ -105,6 +105,19 @@ func (u *User) Kill(pid int) {
 	waitExit(pid, time.Now().Add(patience))
 }
 
+// Gone waits until the process is gone that the machine calls pid.
+func (u *User) Gone(pid int) {
+	u.t.Helper()
+	deadline := time.Now().Add(patience)
+	for _, p := range u.all() {
+		if len(p.numbers) > 2 && p.numbers[2] == strconv.Itoa(pid) { // below nspawn's and the machine's
+			if waitExit(p.pid, deadline); time.Now().After(deadline) {
+				u.t.Fatalf("%s, process %d, does not end", p.name, pid)
+			}
+		}
+	}
+}
+
 // waitExit waits until a process ends.
 func waitExit(pid int, deadline time.Time) {
 	fd, err := unix.PidfdOpen(pid, 0)
@@ -146,6 +159,12 @@ func (u *User) Run(args ...string) world.Result {
 	return run(u.t, u.Command(args...))
 }
 
+// RunCommand runs a prepared command to its end.
+func (u *User) RunCommand(cmd *exec.Cmd) world.Result {
+	u.t.Helper()
+	return run(u.t, cmd)
+}
+
 // Must runs a command of the user, fails the test unless it exits 0, and returns
 // its output.
 func (u *User) Must(args ...string) string {
@@ -157,9 +176,11 @@ func (u *User) Must(args ...string) string {
 // or by ssh. The end of the terminal or of the test ends it.
 func (u *User) Login(columns, rows int) *screen.Screen {
 	u.t.Helper()
-	return screen.Start(u.t, u.m.enter("systemd-run", "--quiet", "--collect", "--pty",
+	s := screen.Start(u.t, u.m.enter("systemd-run", "--quiet", "--collect", "--pty",
 		"--property=PAMName=login", "--property=User="+u.Name, "--property=WorkingDirectory="+u.Home,
 		"--setenv=TERM=xterm-256color", "--setenv=PS1=$ ", "--setenv=SYSTEMD_PAGER=cat", "/bin/bash", "--norc"), columns, rows)
+	s.Last("$") // what is typed before may be lost
+	return s
 }
 
 func run(t testing.TB, cmd *exec.Cmd) world.Result {
