@@ -187,6 +187,15 @@ func TestFrozenWorkspace(t *testing.T) {
 	if got := w.listing(); got != w.ws+"\n"+w.ws+"/file" {
 		t.Errorf("on the host: %s", got)
 	}
+	main := filepath.Join(w.dir, "main")
+	w.repository(main)
+	w.ws = filepath.Join(w.dir, "linked")
+	w.git(main, "worktree", "add", "-q", "-b", "linked", w.ws)
+	s = w.spec("/bin/sh", "-c", "export GIT_OPTIONAL_LOCKS=0; git status --porcelain && git log --format=%s && (git commit -q --allow-empty -m x) 2>/dev/null || echo frozen")
+	s.Workspace.Frozen = true
+	if code, out, errs := w.run(s, ""); code != 0 || out != "first\nfrozen\n" {
+		t.Errorf("exit %d, %q, %s", code, out, errs)
+	}
 }
 
 // TestLiveControls: what an extra mount shows in the place of a part of the view

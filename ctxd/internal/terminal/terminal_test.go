@@ -14,6 +14,7 @@ import (
 
 	"cortexfs.org/libctx/asuser"
 	"cortexfs.org/libctx/errdefs"
+	"cortexfs.org/libctx/log"
 	"cortexfs.org/libctx/mount"
 	"cortexfs.org/libctx/session"
 	resource "cortexfs.org/libctx/terminal"
@@ -319,5 +320,49 @@ func TestForeignPlaces(t *testing.T) {
 	var said bytes.Buffer
 	if _, err := Run(t.Context(), w.config(&said)); !errdefs.Is(err, errdefs.Denied) {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestProtectionIsLost: what the host exchanged while a terminal ran is told at
+// its end: the mount that protected it is gone then, and no sandbox can tell.
+func TestProtectionIsLost(t *testing.T) {
+	w := newWorld(t)
+	end := w.ending()
+	w.ok(os.Mkdir(w.ws+"/.git", 0o700))
+	w.ok(os.Mkdir(w.ws+"/.hg", 0o700))
+	var said, logged bytes.Buffer
+	cfg := w.config(&said)
+	var err error
+	cfg.Log, err = log.New(&logged, "warn")
+	w.ok(err)
+	over := w.start(t.Context(), cfg)
+	w.ok(os.Rename(w.ws+"/.git", w.ws+"/old"))
+	w.ok(os.Mkdir(w.ws+"/.git", 0o700))
+	w.ok(os.Mkdir(w.ws+"/.svn", 0o700))
+	end("0")
+	if o := <-over; o.err != nil || o.exit != 0 {
+		t.Errorf("exit %d, %v", o.exit, o.err)
+	}
+	got := logged.String()
+	if strings.Count(got, "\n") != 2 || !strings.Contains(got, w.ws+"/.git\"") || !strings.Contains(got, w.ws+"/.svn\"") {
+		t.Errorf("logged:\n%s", got)
+	}
+}
+
+// TestFrozen: a terminal can be started on a workspace that it can not change.
+func TestFrozen(t *testing.T) {
+	w := newWorld(t)
+	end := w.ending()
+	var said bytes.Buffer
+	cfg := w.config(&said)
+	w.mode("touch")
+	cfg.Sandbox.Frozen = true
+	over := w.start(t.Context(), cfg)
+	end("0")
+	if o := <-over; o.err != nil || o.exit != 0 {
+		t.Errorf("exit %d, %v, %s", o.exit, o.err, said.String())
+	}
+	if _, err := os.Lstat(w.ws + "/touched"); err == nil || !strings.Contains(said.String(), "read-only file system") {
+		t.Errorf("%v, %s", err, said.String())
 	}
 }
