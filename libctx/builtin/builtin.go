@@ -36,9 +36,11 @@ func Tools() []Tool {
 		{Name: "fs.stat", Effect: control.WorkspaceRead, Cap: "read", Replay: true, Parallel: true},
 		{Name: "fs.write", Effect: control.WorkspaceMutation, Cap: "write"},
 		{Name: "shell.exec", Effect: control.HostProcess, Cap: "execute"},
+		{Name: "tmux", Effect: control.HostProcess, Cap: "execute"},
 		// The host serves tsh itself: its file is there to be found and admitted.
 		{Name: "tsh", Effect: control.Pure, Cap: "route", Mode: control.ModeCLI, Interpreter: paths.InBin + "/tsh"},
 		{Name: "tsh.config", Effect: control.Pure, Cap: "read"},
+		{Name: "zellij", Effect: control.HostProcess, Cap: "execute"},
 	}
 	for i := range tools {
 		t := &tools[i]

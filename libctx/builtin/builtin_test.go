@@ -59,7 +59,7 @@ func TestToolsAreSortedAndNamed(t *testing.T) {
 func TestPermissionsFollowEffects(t *testing.T) {
 	want := map[libctx.Tool]string{
 		"fs.read": "r--", "fs.list": "r--", "fs.stat": "r--", "fs.search": "r--", "fs.write": "-w-", "fs.replace": "-w-",
-		"shell.exec": "--x", "bash": "--x", "tsh": "---", "tsh.config": "---",
+		"shell.exec": "--x", "bash": "--x", "tmux": "--x", "zellij": "--x", "tsh": "---", "tsh.config": "---",
 	}
 	if len(want) != len(Tools()) {
 		t.Errorf("%d tools, %d permissions", len(Tools()), len(want))
@@ -166,6 +166,10 @@ func TestSchemas(t *testing.T) {
 		{"bash", `{"args":["-c","true"]}`, true},
 		{"bash", `{"script":"true","args":["a"],"timeout_ms":1}`, true},
 		{"bash", `{"timeout_ms":1}`, false},
+		{"tmux", `{}`, true},
+		{"tmux", `{"args":["ls"],"timeout_ms":1}`, true},
+		{"zellij", `{"args":["a",1]}`, false},
+		{"zellij", `{"script":"true"}`, false},
 		{"shell.exec", `{"cmd":"true","timeout_ms":3600000}`, true},
 		{"shell.exec", `{"cmd":"true","timeout_ms":3600001}`, false},
 		{"shell.exec", `{"cmd":""}`, false},

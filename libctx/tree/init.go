@@ -11,8 +11,10 @@ import (
 	"slices"
 	"strconv"
 
+	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/atomicfile"
 	"cortexfs.org/libctx/builtin"
+	"cortexfs.org/libctx/builtin/program"
 	"cortexfs.org/libctx/control"
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/libctx/paths"
@@ -20,7 +22,8 @@ import (
 )
 
 // Init makes the tree at l.Root for the user of this process, or repairs it:
-// missing directories, the files of built-in tools and models, the alias main if
+// missing directories, the files of built-in tools and models (of tools that are a
+// program of the host, those of programs that are there), the alias main if
 // there is none, and the links in bin/ to the programs in bins (name to absolute
 // path). Agents, tools of the user, other models, homes and
 // everything else that is there stay as they are. It returns what it made or
@@ -39,7 +42,9 @@ func Init(l paths.Layout, bins map[string]string) ([]string, error) {
 		m.dirs(l)
 		m.links(bins)
 		for _, t := range builtin.Tools() {
-			m.tool(t)
+			if m.wants(t.Name, program.Offered) {
+				m.tool(t)
+			}
 		}
 		for _, s := range debugModels {
 			m.model(s)
@@ -193,6 +198,17 @@ func (m *maker) sync() {
 			m.err = errdefs.New(errdefs.KindOf(err), "sync: %w", err)
 		}
 	}
+}
+
+// wants reports whether a built-in tool belongs into this tree: one that is a
+// program of the host only if that is there, or if it was when the tool came; then
+// the tool itself says what is missing.
+func (m *maker) wants(name libctx.Tool, offered func(libctx.Tool) bool) bool {
+	if offered(name) {
+		return true
+	}
+	_, err := m.root.Lstat(path.Join("tool", string(name)))
+	return err == nil
 }
 
 func (m *maker) tool(t builtin.Tool) {

@@ -11,7 +11,9 @@ import (
 
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/asuser"
+	"cortexfs.org/libctx/atomicfile"
 	"cortexfs.org/libctx/builtin"
+	"cortexfs.org/libctx/builtin/program"
 	"cortexfs.org/libctx/control"
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/libctx/mount"
@@ -30,8 +32,8 @@ func newTree(t *testing.T) paths.Layout {
 	return l
 }
 
-// program is a script that could be an agent.
-func program(t *testing.T) string {
+// script is a script that could be an agent.
+func script(t *testing.T) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "agent")
 	if err := os.WriteFile(name, []byte("#!/bin/sh\n"), 0o700); err != nil {
@@ -118,6 +120,33 @@ func TestInitRepairsToolsAndKeepsTheRest(t *testing.T) {
 	}
 }
 
+// A tool that is a program of the host comes with the program, and stays without.
+func TestProgramsOfTheHost(t *testing.T) {
+	l := newTree(t)
+	for _, tool := range builtin.Tools() {
+		_, err := os.Lstat(filepath.Join(l.Tools(), string(tool.Name)))
+		if (err == nil) != program.Offered(tool.Name) {
+			t.Errorf("%s: %v", tool.Name, err)
+		}
+	}
+	root, err := atomicfile.OpenDir(l.Root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	m := maker{root: root}
+	none := func(libctx.Tool) bool { return false }
+	if !m.wants("fs.read", none) {
+		t.Error("what is there goes with its program")
+	}
+	if err := os.Remove(filepath.Join(l.Tools(), "fs.read")); err != nil {
+		t.Fatal(err)
+	}
+	if m.wants("fs.read", none) || !m.wants("fs.read", func(libctx.Tool) bool { return true }) {
+		t.Error("what is not there comes with its program, and with nothing else")
+	}
+}
+
 func TestInitRefusesOtherDirectories(t *testing.T) {
 	full := t.TempDir()
 	if err := os.WriteFile(filepath.Join(full, "thesis.tex"), nil, 0o600); err != nil {
@@ -153,7 +182,7 @@ func TestInitRefusesOtherDirectories(t *testing.T) {
 
 func TestNewAgentWorks(t *testing.T) {
 	l := newTree(t)
-	exec := program(t)
+	exec := script(t)
 	m, err := mount.ParseFlag("/srv/data:/data:ro")
 	if err != nil {
 		t.Fatal(err)
@@ -238,7 +267,7 @@ func TestModelAgent(t *testing.T) {
 
 func TestNewAgentRefusals(t *testing.T) {
 	l := newTree(t)
-	exec := program(t)
+	exec := script(t)
 	plain := filepath.Join(t.TempDir(), "plain")
 	fifo := filepath.Join(t.TempDir(), "fifo")
 	if err := errors.Join(os.WriteFile(plain, []byte("print('hi')\n"), 0o755), unix.Mkfifo(fifo, 0o600)); err != nil {
@@ -278,7 +307,7 @@ func TestNewAgentRefusals(t *testing.T) {
 
 func TestTwoWantOneName(t *testing.T) {
 	l := newTree(t)
-	exec := program(t)
+	exec := script(t)
 	results := make(chan error)
 	for range 8 {
 		go func() { results <- NewAgent(l, AgentSpec{Name: "one", Owner: asuser.Self(), Exec: exec}) }()
@@ -301,7 +330,7 @@ func TestTwoWantOneName(t *testing.T) {
 
 func TestSetControl(t *testing.T) {
 	l := newTree(t)
-	if err := NewAgent(l, AgentSpec{Name: "a", Owner: asuser.Self(), Exec: program(t)}); err != nil {
+	if err := NewAgent(l, AgentSpec{Name: "a", Owner: asuser.Self(), Exec: script(t)}); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
@@ -337,7 +366,7 @@ func TestSetControl(t *testing.T) {
 func TestRemoveAgent(t *testing.T) {
 	l := newTree(t)
 	uid := uint32(os.Geteuid())
-	spec := AgentSpec{Name: "a", Owner: asuser.Self(), Exec: program(t)}
+	spec := AgentSpec{Name: "a", Owner: asuser.Self(), Exec: script(t)}
 	for _, purge := range []bool{false, true} {
 		if err := NewAgent(l, spec); err != nil {
 			t.Fatal(err)
@@ -382,7 +411,7 @@ func TestLinksAreNotFollowed(t *testing.T) {
 		if _, err := Controls(l, "a"); err == nil {
 			t.Errorf("%s: show succeeded", place)
 		}
-		if err := NewAgent(l, AgentSpec{Name: "b", Owner: asuser.Self(), Exec: program(t)}); err == nil && place == "agent" {
+		if err := NewAgent(l, AgentSpec{Name: "b", Owner: asuser.Self(), Exec: script(t)}); err == nil && place == "agent" {
 			t.Errorf("%s: new succeeded", place)
 		}
 		_ = RemoveAgent(l, "a", false)
@@ -395,7 +424,7 @@ func TestLinksAreNotFollowed(t *testing.T) {
 	}
 
 	l := newTree(t)
-	if err := NewAgent(l, AgentSpec{Name: "a", Owner: asuser.Self(), Exec: program(t)}); err != nil {
+	if err := NewAgent(l, AgentSpec{Name: "a", Owner: asuser.Self(), Exec: script(t)}); err != nil {
 		t.Fatal(err)
 	}
 	if err := errors.Join(os.RemoveAll(l.Control("a")), os.Symlink(victim, l.Control("a"))); err != nil {
@@ -411,7 +440,7 @@ func TestLinksAreNotFollowed(t *testing.T) {
 
 	// One control is a link.
 	l = newTree(t)
-	if err := NewAgent(l, AgentSpec{Name: "a", Owner: asuser.Self(), Exec: program(t)}); err != nil {
+	if err := NewAgent(l, AgentSpec{Name: "a", Owner: asuser.Self(), Exec: script(t)}); err != nil {
 		t.Fatal(err)
 	}
 	perm := filepath.Join(l.Control("a"), "perm")
@@ -449,7 +478,7 @@ func TestOtherUsers(t *testing.T) {
 	if _, err := Init(l, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := NewAgent(l, AgentSpec{Name: "theirs", Owner: other, Exec: program(t), Tools: []libctx.Tool{"fs.read"}}); err != nil {
+	if err := NewAgent(l, AgentSpec{Name: "theirs", Owner: other, Exec: script(t), Tools: []libctx.Tool{"fs.read"}}); err != nil {
 		t.Fatal(err)
 	}
 	v, err := view.Load(l, "theirs")
@@ -487,8 +516,8 @@ func TestOtherUsers(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	want(t, NewAgent(l, AgentSpec{Name: "mine", Owner: asuser.Self(), Exec: program(t)}), errdefs.Denied, "can not hold")
-	if err := NewAgent(l, AgentSpec{Name: "mine", Owner: other, Exec: program(t)}); err != nil {
+	want(t, NewAgent(l, AgentSpec{Name: "mine", Owner: asuser.Self(), Exec: script(t)}), errdefs.Denied, "can not hold")
+	if err := NewAgent(l, AgentSpec{Name: "mine", Owner: other, Exec: script(t)}); err != nil {
 		t.Fatal(err)
 	}
 	if err := SetControl(l, "mine", "perm", []byte("rwx")); err != nil {
@@ -507,7 +536,7 @@ func TestOtherUsers(t *testing.T) {
 	if err := RemoveAgent(l, "mine", false); err != nil {
 		t.Fatal(err)
 	}
-	if err := NewAgent(l, AgentSpec{Name: "mine", Owner: other, Exec: program(t)}); err == nil {
+	if err := NewAgent(l, AgentSpec{Name: "mine", Owner: other, Exec: script(t)}); err == nil {
 		t.Error("the home was made through a link")
 	}
 	if left, _ := os.ReadDir(prize); len(left) > 0 {

@@ -11,6 +11,7 @@ import (
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/atomicfile"
 	"cortexfs.org/libctx/builtin"
+	"cortexfs.org/libctx/builtin/program"
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/libctx/paths"
 	"cortexfs.org/libctx/tree"
@@ -56,8 +57,12 @@ func checkTools(_ context.Context, from *caller.Caller) []Finding {
 		return bad("tools", err, "ctx init")
 	}
 	defer dir.Close()
-	changed := 0
+	changed, there := 0, 0
 	for _, t := range builtin.Tools() {
+		if !program.Offered(t.Name) {
+			continue
+		}
+		there++
 		for name, want := range t.Files() {
 			rel := string(t.Name)
 			if name != "" {
@@ -71,7 +76,7 @@ func checkTools(_ context.Context, from *caller.Caller) []Finding {
 	if changed > 0 {
 		return []Finding{{"tools", warn, fmt.Sprintf("%d files of built-in tools are missing or changed", changed), "ctx init"}}
 	}
-	return good("tools", fmt.Sprintf("%d built-in tools", len(builtin.Tools())))
+	return good("tools", fmt.Sprintf("%d built-in tools", there))
 }
 
 // checkAgents reads every agent as the runtime would.

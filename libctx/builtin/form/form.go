@@ -45,7 +45,9 @@ var forms = map[libctx.Tool]Form{
 	"fs.stat":    {Operands: []string{"path"}, Needed: 1},
 	"fs.write":   {Operands: []string{"path", "content"}, Needed: 2, Texts: []string{"expected_hash"}},
 	"shell.exec": {Rest: "cmd"},
+	"tmux":       {Argv: true},
 	"tsh.config": {Numbers: []string{"max_loaded_tools", "cache_capacity", "window_percent"}},
+	"zellij":     {Argv: true},
 }
 
 // Of is the form of a built-in tool; false for other names, tsh among them.

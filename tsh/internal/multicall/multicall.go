@@ -44,7 +44,7 @@ func Tools(conf config.Tool, live io.Writer) []tool.Tool {
 	}
 	return []tool.Tool{
 		shell.Bash(run), fs.List, fs.Read, edit.Replace, search.Search(conf.Timeout), fs.Stat, edit.Write, shell.Exec(run),
-		settings.Tsh(conf.Shell),
+		shell.Program("tmux", run), settings.Tsh(conf.Shell), shell.Program("zellij", run),
 	}
 }
 
@@ -70,6 +70,9 @@ func Main(ctx context.Context, args []string, conf config.Tool, std Streams) int
 	t, err := find(args[0], Tools(conf, live))
 	if err != nil {
 		return complain(std.Err, err)
+	}
+	if t.Become != nil && std.InTerminal && !conf.JSON && !(len(args) == 2 && form.IsObject(args[1])) {
+		return complain(std.Err, t.Become(args[1:]))
 	}
 	if len(args) == 2 && (args[1] == "--help" || args[1] == "-h") && !conf.JSON {
 		explain(std.Out, t)

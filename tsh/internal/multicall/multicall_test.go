@@ -12,6 +12,7 @@ import (
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/builtin"
 	"cortexfs.org/libctx/builtin/about"
+	"cortexfs.org/libctx/builtin/program"
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/libctx/toolwire"
 	"cortexfs.org/tsh/internal/config"
@@ -97,7 +98,7 @@ func TestForPeople(t *testing.T) {
 		}
 	}
 	for _, args := range [][]string{nil, {"--help"}, {"help"}, {"--version"}, {"fs.read", "--help"}, {"fs.read", "-h"}, {"help", "fs.read"}} {
-		if got := ctxtool(t, config.Tool{}, "-", args...); got.code != 0 || got.out == "" || got.err != "" {
+		if got := ctxtool(t, config.Tool{}, "", args...); got.code != 0 || got.out == "" || got.err != "" {
 			t.Errorf("%q: %+v", args, got)
 		}
 	}
@@ -181,6 +182,12 @@ func TestExamples(t *testing.T) {
 		"main.go": "func a() {\n\treturn nil\n}\n\nfunc b() {\n", "data.json": strings.Repeat("x", 3000), "Makefile": "test:\n\t@echo tested\n",
 	}
 	for _, name := range builtin.Tools() {
+		if !program.Offered(name.Name) {
+			if got := ctxtool(t, config.Tool{}, "", string(name.Name), "x"); got.code != 69 || !strings.Contains(got.err, "is not installed") {
+				t.Errorf("%+v", got)
+			}
+			continue
+		}
 		for line := range strings.Lines(about.Examples(name.Name) + "\n") {
 			if name.Name == "tsh" {
 				continue // of another program
@@ -198,10 +205,10 @@ func TestExamples(t *testing.T) {
 			words, err := exec.Command("/bin/sh", "-c", `printf '%s\0' `+line).Output()
 			must(t, err)
 			args := strings.Split(strings.TrimSuffix(string(words), "\x00"), "\x00")
-			if got := ctxtool(t, conf, "-", args...); got.code != 0 || got.out == "" || strings.Contains(got.err, "[no match") {
+			if got := ctxtool(t, conf, "", args...); got.code != 0 || got.out == "" || strings.Contains(got.err, "[no match") {
 				t.Errorf("%s%+v", line, got)
 			}
-			help := ctxtool(t, conf, "-", string(name.Name), "--help")
+			help := ctxtool(t, conf, "", string(name.Name), "--help")
 			if !strings.Contains(help.out, "\n  ctxtool "+line) {
 				t.Errorf("%s --help does not show %s", name.Name, line)
 			}

@@ -23,6 +23,10 @@ import (
 type Tool struct {
 	Name libctx.Tool
 	Run  func(ctx context.Context, args jsontext.Value, out *Output) error
+	// Become executes the program that the tool is, with these words, in the place of
+	// this process: on a terminal that is the tool. It returns only with an error;
+	// nil if the tool is no such program.
+	Become func(words []string) error
 }
 
 // Form is the tool's command-line form.

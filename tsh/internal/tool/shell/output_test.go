@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"cortexfs.org/libctx"
+	"cortexfs.org/libctx/builtin/program"
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/libctx/wire"
 	"cortexfs.org/tsh/internal/tool"
@@ -49,11 +50,39 @@ func TestBash(t *testing.T) {
 	}
 }
 
+// A program gets its words as they are, or none.
+func TestProgram(t *testing.T) {
+	tool := Program("bash", Config{Environ: environ})
+	for _, c := range []struct {
+		args map[string]any
+		text string
+		kind errdefs.Kind
+	}{
+		{map[string]any{}, "", ""}, // its input is empty
+		{map[string]any{"args": []string{}}, "", ""},
+		{map[string]any{"args": []string{"-c", `test -t 0 || echo "$0 $1"`, "a b", "*"}}, "a b *\n", ""},
+		{map[string]any{"args": []string{"-c", "exit 3"}}, "", errdefs.IO},
+		{map[string]any{"args": []string{"-c", "exec sleep 100"}, "timeout_ms": 50}, "", errdefs.Timeout},
+		{map[string]any{"args": "x"}, "", errdefs.Invalid},
+		{map[string]any{"script": "true"}, "", errdefs.Invalid},
+	} {
+		out, err := Call(t, tool, c.args)
+		if out.Text() != c.text || errdefs.KindOf(err) != c.kind {
+			t.Errorf("%v: %q, %v", c.args, out.Content(), err)
+		}
+	}
+}
+
 // TestBashIsMissing runs this test where there is no bash.
 func TestBashIsMissing(t *testing.T) {
-	if _, err := os.Stat(bash); err != nil {
+	if _, err := program.Find("bash"); err != nil {
 		out, err := Call(t, Bash(Config{Environ: environ}), map[string]any{"script": "true"})
-		MustRefuse(t, err, errdefs.Unavailable, "/bin/bash is not there")
+		MustRefuse(t, err, errdefs.Unavailable, "bash is not installed")
+		for _, name := range []libctx.Tool{"bash", "tmux", "zellij"} {
+			_, err := Call(t, Program(name, Config{Environ: environ}), map[string]any{"args": []string{"--version"}})
+			MustRefuse(t, err, errdefs.Unavailable, string(name)+" is not installed")
+			MustRefuse(t, Program(name, Config{}).Become(nil), errdefs.Unavailable, string(name)+" is not installed")
+		}
 		fmt.Print(out.Content())
 		return
 	}

@@ -1,6 +1,7 @@
 // Package shell is the built-in tools that run commands: shell.exec, a command
-// line for /bin/sh, and bash, with arguments of its own. Commands have no terminal
-// and no input, their output is kept in bounded memory, with all of a long one in
+// line for /bin/sh, and bash, tmux and zellij, with arguments of their own, which on
+// a terminal are those programs themselves. Commands of calls have no terminal and no
+// input, their output is kept in bounded memory, with all of a long one in
 // a file, and their processes are gone when the call ends.
 package shell
 
@@ -12,12 +13,14 @@ import (
 	"time"
 
 	"cortexfs.org/libctx"
+	"cortexfs.org/libctx/builtin/program"
 	"cortexfs.org/libctx/capture"
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/libctx/wire"
 	"cortexfs.org/tsh/internal/tool"
 	"cortexfs.org/tsh/internal/tool/spill"
 	"github.com/go-json-experiment/json/jsontext"
+	"golang.org/x/sys/unix"
 )
 
 // Config is what commands of every call have.
@@ -33,10 +36,7 @@ type Config struct {
 	Live io.Writer
 }
 
-const (
-	sh   = "/bin/sh"
-	bash = "/bin/bash"
-)
+const sh = "/bin/sh"
 
 // Exec is shell.exec.
 func Exec(conf Config) tool.Tool {
@@ -61,7 +61,8 @@ func Exec(conf Config) tool.Tool {
 // Bash is bash.
 func Bash(conf Config) tool.Tool {
 	return tool.Tool{
-		Name: "bash",
+		Name:   "bash",
+		Become: conf.become("bash"),
 		Run: func(ctx context.Context, args jsontext.Value, out *tool.Output) error {
 			a := struct {
 				Script    string   `json:"script"`
@@ -71,15 +72,53 @@ func Bash(conf Config) tool.Tool {
 			if err := tool.Decode(args, &a); err != nil {
 				return err
 			}
-			argv := append([]string{bash}, a.Args...)
-			switch {
-			case a.Script != "":
-				argv = append([]string{bash, "-c", "--", a.Script, bash}, a.Args...)
-			case len(a.Args) == 0:
+			if a.Script == "" && len(a.Args) == 0 {
 				return errdefs.New(errdefs.Invalid, "arguments: neither script nor args says what to run")
+			}
+			bash, err := program.Find("bash")
+			if err != nil {
+				return err
+			}
+			argv := append([]string{bash}, a.Args...)
+			if a.Script != "" {
+				argv = append([]string{bash, "-c", "--", a.Script, bash}, a.Args...)
 			}
 			return conf.run(ctx, argv, a.TimeoutMS, out)
 		},
+	}
+}
+
+// Program is a tool that is one program of the host.
+func Program(name libctx.Tool, conf Config) tool.Tool {
+	return tool.Tool{
+		Name:   name,
+		Become: conf.become(name),
+		Run: func(ctx context.Context, args jsontext.Value, out *tool.Output) error {
+			a := struct {
+				Args      []string `json:"args"`
+				TimeoutMS *int64   `json:"timeout_ms"`
+			}{}
+			if err := tool.Decode(args, &a); err != nil {
+				return err
+			}
+			path, err := program.Find(name)
+			if err != nil {
+				return err
+			}
+			return conf.run(ctx, append([]string{path}, a.Args...), a.TimeoutMS, out)
+		},
+	}
+}
+
+// become makes this process the program of a tool.
+func (conf Config) become(name libctx.Tool) func(words []string) error {
+	return func(words []string) error {
+		path, err := program.Find(name)
+		if err != nil {
+			return err
+		}
+		err = unix.Exec(path, append([]string{string(name)}, words...), conf.Environ)
+		return errdefs.New(errdefs.Unavailable, "%s did not start: %w", path, err)
 	}
 }
 
