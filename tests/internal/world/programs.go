@@ -87,8 +87,8 @@ func build() (string, error) {
 		return "", err
 	}
 	for module, packages := range map[string][]string{
-		"ctx": {"."}, "ctxd": {".", "./cmd/ctxmodel"}, "tsh": {".", "./cmd/ctxtool"},
-		"tests": {"./cmd/puppet"}, "libctx": {"./sdk/example/linecount"},
+		"ctx": {"."}, "ctxd": {".", "./cmd/ctxmodel"}, "ctxterm": {"."}, "tsh": {".", "./cmd/ctxtool"},
+		"tests": {"./cmd/puppet", "./cmd/flood"}, "libctx": {"./sdk/example/linecount"},
 	} {
 		cmd := exec.Command("go", append([]string{"build", "-trimpath", "-o", dir + "/"}, packages...)...)
 		cmd.Dir = filepath.Join(root, module)
