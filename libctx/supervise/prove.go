@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"cortexfs.org/libctx/errdefs"
@@ -23,6 +22,16 @@ import (
 // error too (errdefs.Unavailable): nothing is proven by default.
 func Prove(ctx context.Context, i Instance) error {
 	h, err := prove(ctx, i)
+	if err != nil {
+		return err
+	}
+	return h.Close()
+}
+
+// Alive is Prove by what the kernel says alone: cheap, enough to show something,
+// and not enough to stop anything.
+func Alive(i Instance) error {
+	h, err := hold(i)
 	if err != nil {
 		return err
 	}
@@ -91,12 +100,12 @@ func check(i Instance, h *procid.Handle) error {
 	case h.Ended():
 		return over(i)
 	}
-	uid, err := owner(i.PID)
+	now, err := procid.Identity(i.PID)
 	if err != nil {
 		return err
 	}
-	if uid != i.UID {
-		return stale("process %d belongs to uid %d, not %d", i.PID, uid, i.UID)
+	if now.UID != i.UID {
+		return stale("process %d belongs to uid %d, not %d", i.PID, now.UID, i.UID)
 	}
 	if i.Supervisor == Direct {
 		if i.Invocation != invocation(i.Unit, id, i.Boot) {
@@ -109,29 +118,6 @@ func check(i Instance, h *procid.Handle) error {
 		err = stale("process %d is not in unit %s", i.PID, i.Unit)
 	}
 	return err
-}
-
-// owner is the uid of a process. The owner of its directory in /proc is not
-// asked: for a process that can not be dumped that is root.
-func owner(pid int) (uint32, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return 0, errdefs.New(errdefs.NotFound, "process %d: is gone: %w", pid, err)
-	}
-	for line := range strings.SplitSeq(string(text), "\n") {
-		rest, ok := strings.CutPrefix(line, "Uid:")
-		if !ok {
-			continue
-		}
-		ids := strings.Fields(rest) // real, effective, saved, file system
-		if len(ids) != 4 || ids[0] != ids[1] || ids[0] != ids[2] || ids[0] != ids[3] {
-			return 0, errdefs.New(errdefs.Denied, "process %d: has several uids", pid)
-		}
-		if uid, err := strconv.ParseUint(ids[0], 10, 32); err == nil {
-			return uint32(uid), nil
-		}
-	}
-	return 0, errdefs.New(errdefs.IO, "process %d: its status can not be read", pid)
 }
 
 // inUnit reports whether systemd started a process, or one of its ancestors, for

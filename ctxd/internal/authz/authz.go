@@ -33,8 +33,11 @@ func Of(p peercred.Peer, owner uint32) Subject {
 // zero Need admits nobody, so an operation without one is refused.
 type Need uint8
 
-// Anybody who may use the socket at all: the owner or uid 0.
-const OwnerOrRoot = Need(1<<Owner | 1<<Root)
+// What operations need.
+const (
+	OwnerOrRoot = Need(1<<Owner | 1<<Root) // anybody who may use the socket at all
+	OwnerOnly   = Need(1 << Owner)         // who vouches for processes of the owner
+)
 
 // Check refuses with errdefs.Denied a subject that the need does not name.
 func (n Need) Check(s Subject) error {

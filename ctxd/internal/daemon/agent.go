@@ -13,6 +13,7 @@ import (
 	"cortexfs.org/ctxd/internal/engine"
 	"cortexfs.org/ctxd/internal/host"
 	"cortexfs.org/ctxd/internal/modelclient"
+	"cortexfs.org/ctxd/internal/receipt"
 	"cortexfs.org/ctxd/internal/run"
 	"cortexfs.org/ctxd/internal/sandboxrun"
 	"cortexfs.org/ctxd/internal/server"
@@ -131,7 +132,8 @@ func Agent(ctx context.Context, name string, o Options) error {
 	logger.Info("serving", "version", libctx.Version, "pid", os.Getpid())
 	return server.New(server.Config{
 		Agent: agent, Owner: owner.UID, Hub: hub, Listener: listener, Idle: o.Idle, Log: logger,
-		Check: check(work),
+		Check:     check(work),
+		Terminals: &receipt.Keeper{Layout: layout, Agent: agent, Owner: owner},
 	}).Serve(ctx)
 }
 

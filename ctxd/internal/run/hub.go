@@ -92,6 +92,11 @@ func (h *Hub) acquire(name libctx.Session) (*Live, error) {
 	if h.closing {
 		return nil, errEnding
 	}
+	return h.lived(name), nil
+}
+
+// lived is acquire with mu held, in a hub that may be closing.
+func (h *Hub) lived(name libctx.Session) *Live {
 	l := h.lives[name]
 	if l == nil {
 		l = newLive(h, name, func(ended []session.Ended) (ledger, error) {
@@ -104,7 +109,7 @@ func (h *Hub) acquire(name libctx.Session) (*Live, error) {
 	}
 	h.idle = slices.DeleteFunc(h.idle, func(o *Live) bool { return o == l })
 	l.refs++
-	return l, nil
+	return l
 }
 
 // acquireTemp is acquire for a session in memory that ends with its client.
@@ -215,10 +220,10 @@ var (
 	ErrHost    = errdefs.New(errdefs.Interrupted, "the host stopped")
 )
 
-// Shutdown ends every run for a reason, ErrStopped or ErrHost, waits until all have
-// settled, and closes every session. Later requests are refused with errdefs.Busy.
-// It may be called more than once; what ended a run first counts.
-func (h *Hub) Shutdown(why error) {
+// Drain ends every run for a reason, ErrStopped or ErrHost, and waits until all
+// have settled. Later requests are refused with errdefs.Busy; Note still works. It
+// may be called more than once; what ended a run first counts.
+func (h *Hub) Drain(why error) {
 	h.mu.Lock()
 	h.closing = true
 	h.mu.Unlock()
@@ -226,6 +231,40 @@ func (h *Hub) Shutdown(why error) {
 		l.cancelAll(why)
 	}
 	h.runs.Wait()
+}
+
+// DrainSession ends the runs that a durable session has at this moment, the
+// waiting ones too, and waits until they have settled.
+func (h *Hub) DrainSession(name libctx.Session, why error) {
+	h.mu.Lock()
+	l := h.lives[name]
+	h.mu.Unlock()
+	if l == nil {
+		return
+	}
+	for _, r := range l.cancelAll(why) {
+		<-r.over
+	}
+}
+
+// Note commits a fact of a durable session that belongs to no run, and tells the
+// clients that follow the session.
+func (h *Hub) Note(name libctx.Session, f wire.Frame) error {
+	h.mu.Lock()
+	l := h.lived(name)
+	h.mu.Unlock()
+	defer l.release()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.open(); err != nil {
+		return err
+	}
+	return l.write(&session.Fact{Event: session.NewEvent(), Frame: f})
+}
+
+// Shutdown is Drain, and closes every session.
+func (h *Hub) Shutdown(why error) {
+	h.Drain(why)
 	h.end()
 	h.followers.Wait()
 	h.mu.Lock()

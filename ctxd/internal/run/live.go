@@ -193,6 +193,7 @@ func (l *Live) begin(r *Run, work func(context.Context, *Run) error) error {
 func (l *Live) finish(r *Run) {
 	r.cancel(nil)
 	l.hub.delist(l)
+	close(r.over)
 }
 
 // drive does the work of one run and settles it.
@@ -318,13 +319,15 @@ func (l *Live) cancel(id string, why error) (libctx.Run, bool) {
 	return "", false
 }
 
-// cancelAll cancels every run of the session.
-func (l *Live) cancelAll(why error) {
+// cancelAll cancels every run of the session, and lists them.
+func (l *Live) cancelAll(why error) []*Run {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, r := range l.runs() {
+	all := l.runs()
+	for _, r := range all {
 		l.stop(r, why)
 	}
+	return all
 }
 
 // runs lists the runs that are not over.

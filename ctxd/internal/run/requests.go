@@ -71,7 +71,7 @@ func (l *Live) request(agent Agent, c Client, r *Run, workspace, cwd string) (er
 	if err := l.store.Room(); err != nil {
 		return err
 	}
-	r.ID, r.live = libctx.NewRun(), l
+	r.ID, r.live, r.over = libctx.NewRun(), l, make(chan struct{})
 	r.ctx, r.cancel = context.WithCancelCause(context.Background())
 	return l.accept(c, r)
 }

@@ -65,6 +65,7 @@ type Run struct {
 	gen     int // the opening of the store this run belongs to
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
+	over    chan struct{} // closed when nothing of the run is left
 
 	// Guarded by live.mu.
 	held     []session.Record // made, and waiting for what follows them

@@ -5,6 +5,7 @@ import (
 	"os"
 
 	"cortexfs.org/ctxd/internal/authz"
+	"cortexfs.org/ctxd/internal/receipt"
 	"cortexfs.org/ctxd/internal/run"
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/errdefs"
@@ -34,6 +35,7 @@ var ops = map[string]op{
 	"finish":    {authz.OwnerOrRoot, true, (*Server).say},
 	"status":    {authz.OwnerOrRoot, true, (*Server).status},
 	"stop":      {authz.OwnerOrRoot, false, (*Server).stop},
+	"receipt":   {authz.OwnerOnly, true, (*Server).receipt},
 }
 
 func (s *Server) ping(ctx context.Context, c *conn, _ wire.Request) error {
@@ -88,21 +90,63 @@ func (s *Server) status(ctx context.Context, c *conn, r wire.Request) error {
 		return err
 	}
 	st.Head.Type = "status"
+	st.Terminals = s.cfg.Terminals.Live(ctx, st.Session)
 	st.Agent, st.PID, st.Protocol = s.cfg.Agent, os.Getpid(), libctx.Protocol
 	return c.answer(ctx, &st)
 }
 
-// stop answers accepted, ends every run, answers done, and ends the process.
-func (s *Server) stop(ctx context.Context, c *conn, r wire.Request) error {
-	if a := r.(*wire.Stop).Agent; a != s.cfg.Agent {
-		return errdefs.New(errdefs.Denied, "this socket is agent %s's, not %s's", s.cfg.Agent, a)
-	}
-	err := c.answer(ctx, &wire.Accepted{Head: wire.Head{Type: "accepted"}, Op: "stop", Agent: s.cfg.Agent})
+// receipt answers accepted once the receipt is proven and stored, and the start
+// is in the session's history.
+func (s *Server) receipt(ctx context.Context, c *conn, r wire.Request) error {
+	q := r.(*wire.Receipt)
+	start, err := s.cfg.Terminals.Accept(ctx, q.Session, q.Receipt)
 	if err != nil {
 		return err
 	}
+	if err := s.cfg.Hub.Note(q.Session, start); err != nil {
+		return err
+	}
+	s.cfg.Log.Info("agent.start", "session", string(q.Session), "supervisor", start.Supervisor, "unit", start.Unit, "pid", start.PID)
+	return c.answer(ctx, &wire.Accepted{Head: wire.Head{Type: "accepted"}, Op: "receipt"})
+}
+
+// stop answers accepted once it knows what there is to stop, ends every run,
+// stops the terminals, answers done, and ends the process. With a session it does
+// so there, and the process goes on. What was begun is finished whatever becomes
+// of the client and of the server.
+func (s *Server) stop(ctx context.Context, c *conn, r wire.Request) error {
+	q := r.(*wire.Stop)
+	if q.Agent != s.cfg.Agent {
+		return errdefs.New(errdefs.Denied, "this socket is agent %s's, not %s's", s.cfg.Agent, q.Agent)
+	}
+	plan, err := s.cfg.Terminals.Plan(ctx, q.Session)
+	if err != nil {
+		return err
+	}
+	err = c.answer(ctx, &wire.Accepted{Head: wire.Head{Type: "accepted"}, Op: "stop", Agent: s.cfg.Agent})
+	if err != nil {
+		return err
+	}
+	if q.Session == "" {
+		s.cfg.Hub.Drain(run.ErrStopped)
+	} else {
+		s.cfg.Hub.DrainSession(q.Session, run.ErrStopped)
+	}
+	done := &wire.Done{
+		Head: wire.Head{Type: "done"}, Op: "stop", Agent: s.cfg.Agent, Session: q.Session, Status: "ok",
+		Terminals: receipt.Stop(context.WithoutCancel(ctx), plan, s.cfg.Hub.Note),
+	}
+	for _, t := range done.Terminals {
+		s.cfg.Log.Info("agent.stop", "session", string(t.Session), "outcome", t.Outcome, "why", t.Message)
+		if t.Outcome == receipt.Failed {
+			done.Status = "error"
+		}
+	}
+	if q.Session != "" {
+		return c.answer(ctx, done)
+	}
 	s.cfg.Hub.Shutdown(run.ErrStopped)
-	c.answer(ctx, &wire.Done{Head: wire.Head{Type: "done"}, Op: "stop", Agent: s.cfg.Agent, Status: "ok"})
+	c.answer(ctx, done)
 	s.stopping.Do(func() { close(s.stopped) })
 	return nil
 }

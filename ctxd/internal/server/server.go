@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"cortexfs.org/ctxd/internal/authz"
+	"cortexfs.org/ctxd/internal/receipt"
 	"cortexfs.org/ctxd/internal/run"
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/errdefs"
@@ -29,8 +30,10 @@ type Config struct {
 	Hub      *run.Hub
 	Check    func() error // refuses while the agent's files are refused, for requests that do not read them
 	Listener *unixsock.Listener
-	Idle     time.Duration // end after this long without connection or run; 0: never
-	Log      *log.Logger
+
+	Terminals *receipt.Keeper // nil where Check always refuses
+	Idle      time.Duration   // end after this long without connection or run; 0: never
+	Log       *log.Logger
 }
 
 // Server serves one agent's socket.
