@@ -55,6 +55,7 @@ var fuzzed = map[string]string{
 	"libctx/wire FuzzLines":                      "lines",
 	"libctx/workspace FuzzParseMounts":           "/proc/self/mountinfo",
 	"ctxterm/internal/filter FuzzFilter":         "what programs write to terminals, and terminals answer",
+	"ctxterm/internal/screen FuzzScreen":         "what programs write to terminals, on the screen",
 	"tsh/internal/toolfile FuzzParse":            "files of built-in tools",
 }
 
