@@ -2,14 +2,18 @@ package filter
 
 import (
 	"bytes"
+	"io"
 	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
+	"github.com/charmbracelet/x/vt"
 	"pgregory.net/rapid"
 
+	"cortexfs.org/ctxterm/internal/screen"
 	"cortexfs.org/libctx"
+	"cortexfs.org/libctx/termwire"
 )
 
 // cut filters the pieces of in.
@@ -166,6 +170,11 @@ func check(t interface{ Fatalf(string, ...any) }, in []byte, sizes ...int) {
 	if whole.Ground() != parts.Ground() {
 		t.Fatalf("%q: whole ground %v", in, whole.Ground())
 	}
+	var answers []byte
+	emulated := screen.New(termwire.DefaultSize, screen.Options{Reply: func(b []byte) { answers = append(answers, b...) }})
+	if emulated.Write(out); answers != nil {
+		t.Fatalf("%q\nbecomes %q\nand is answered with %q", in, out, answers)
+	}
 	for name, reader := range terminals() {
 		reader.feed(out)
 		if found := reader.all(); found != nil {
@@ -217,6 +226,51 @@ func TestIdentity(t *testing.T) {
 			t.Fatalf("%q does not end on the ground", in)
 		}
 	})
+}
+
+// questions are whole sequences that are taken out.
+var questions = []string{
+	"\x05", "\x1bZ", "\x1b[c", "\x1b[>c", "\x1b[=c", "\x1b[6n", "\xc2\x9b5n", "\x1b[?6n", "\x1b[>q", "\x1b[?2004$p", "\x1b[18t", "\x1b[?u", "\x1b[x",
+	"\x1b]11;?\a", "\x1b]4;1;?\x1b\\", "\x1b]52;c;aGk=\a", "\x1b]52;c;?\a", "\x1bP$qm\x1b\\", "\x1bP+q544e\x1b\\", "\x1b_Ga=q,i=1;AA\x1b\\",
+	"\x1bPtmux;\x1b\x1b]52;c;x\a\x1b\\", "\x1b[?25;2048h",
+}
+
+// What is taken out changes no picture.
+func TestPicture(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		in := []byte(strings.Join(rapid.SliceOf(rapid.SampledFrom(slices.Concat(harmlessPieces, questions))).Draw(t, "pieces"), ""))
+		var f Filter
+		seen, shown := screen.New(termwire.DefaultSize, screen.Options{}), screen.New(termwire.DefaultSize, screen.Options{})
+		seen.Write(in)
+		out := cut(&f, in, rapid.SliceOfN(rapid.IntRange(1, 9), 1, 5).Draw(t, "sizes")...)
+		shown.Write(out)
+		for _, s := range []*screen.Screen{seen, shown} {
+			s.Write([]byte("x\b")) // a question comes between a character and its repetition; nobody repeats over it
+		}
+		if want, got := seen.Redraw(termwire.DefaultSize), shown.Redraw(termwire.DefaultSize); !bytes.Equal(got, want) {
+			t.Fatalf("%q\nbecomes %q\nand shows %q\nnot %q", in, out, got, want)
+		}
+	})
+}
+
+// What an independent emulator answers, it does not see.
+func TestIndependentEmulator(t *testing.T) {
+	var all bytes.Buffer
+	asked := vt.NewEmulator(80, 24)
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		io.Copy(&all, asked)
+	}()
+	var f Filter
+	for _, q := range slices.Concat(questions, harmlessPieces) {
+		asked.Write(f.Append(nil, []byte(q)))
+	}
+	asked.Close()
+	<-read
+	if all.Len() > 0 {
+		t.Errorf("it answers %q", all.String())
+	}
 }
 
 // The readers above find what they should.
