@@ -14,6 +14,7 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
+	"sync"
 	"time"
 
 	"cortexfs.org/ctxd/internal/sandboxrun"
@@ -81,6 +82,8 @@ type launcher struct {
 	agent    *view.Agent
 	boxes    *sandboxrun.Launcher
 	spec     sandbox.Spec
+	view     *view.Live
+	path     []string // of the agent, as last read
 	listener *unixsock.Listener
 	pass     []*os.File // what ctxterm gets: the socket, the resource directory
 	place    terminal.Place
@@ -124,12 +127,10 @@ func (l *launcher) prepare() (err error) {
 		return err
 	}
 
-	spec, release, err := l.Tools.TerminalSpec(l.agent, l.Sandbox)
-	if err != nil {
+	if l.spec, l.view, err = l.Tools.TerminalSpec(l.agent, l.Sandbox); err != nil {
 		return err
 	}
-	l.undo = append(l.undo, func(error) { release() })
-	l.spec = spec
+	l.undo = append(l.undo, func(error) { l.view.Release() })
 	l.spec.Ctxterm = l.Ctxterm
 	l.spec.Env = l.agent.TerminalEnviron()
 	l.spec.Argv = l.command()
@@ -277,7 +278,12 @@ func (l *launcher) run(ctx context.Context) (int, error) {
 	l.Log.Info("terminal", "id", l.place.ID(), "pid", os.Getpid())
 	// What the start took is not needed again, and this process stays long.
 	debug.FreeOSMemory()
-	return l.over(ctx, <-end)
+	var following sync.WaitGroup
+	following.Go(func() { l.follow(within) })
+	e := <-end
+	cancel(nil)
+	following.Wait()
+	return l.over(ctx, e)
 }
 
 // over settles what is left of a terminal that was ready.

@@ -38,6 +38,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "launch" {
 		os.Exit(launch(os.Args[2:]))
 	}
+	syscall.Umask(0o022) // what tests write is to be trusted
 	dir, err := os.MkdirTemp("", "terminal-")
 	if err == nil {
 		tool = filepath.Join(dir, "ctxtool")

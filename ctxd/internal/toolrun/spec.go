@@ -37,10 +37,11 @@ type Terminal struct {
 }
 
 // TerminalSpec is the sandbox of a terminal of the agent but for what runs in it:
-// the kind, and everything that is shown. The agent's control directory is the
-// host's own, so that what is changed in it counts from the next command on;
-// release gives the prepared view back.
-func (r *Runner) TerminalSpec(a *view.Agent, t Terminal) (spec sandbox.Spec, release func(), err error) {
+// the kind, and everything that is shown. Since it stays for long, the agent's
+// control directory is the host's own, so that what is changed in it counts from
+// the next command on, and its tools are those of a live view, which the caller
+// keeps true and releases.
+func (r *Runner) TerminalSpec(a *view.Agent, t Terminal) (spec sandbox.Spec, live *view.Live, err error) {
 	all := *a
 	all.Mounts = slices.Concat(a.Mounts, t.Mounts)
 	if n := len(all.Mounts); n > libctx.MaxMounts {
@@ -54,17 +55,23 @@ func (r *Runner) TerminalSpec(a *view.Agent, t Terminal) (spec sandbox.Spec, rel
 	if t.Cwd == "" {
 		t.Cwd = a.Cwd
 	}
-	spec, release, err = r.spec(&all, t.Workspace, t.Cwd, nil)
-	if err == nil {
-		if err = r.CheckCwd(&all, spec.Workspace, t.Cwd); err != nil {
-			release()
-		}
+	spec, release, err := r.spec(&all, t.Workspace, t.Cwd, nil)
+	if err != nil {
+		return spec, nil, err
 	}
+	release()
+	if err := r.CheckCwd(&all, spec.Workspace, t.Cwd); err != nil {
+		return spec, nil, err
+	}
+	if live, err = a.PrepareLive(r.Layout, a.Executable); err != nil {
+		return spec, nil, err
+	}
+	spec.View = live.Dir
 	spec.Kind, spec.Workspace.Frozen = sandbox.Terminal, t.Frozen
 	spec.Mounts = append(spec.Mounts, mount.Line{
 		Source: r.Layout.Control(r.Agent), Target: paths.Layout{Root: paths.InRoot}.Control(r.Agent), ReadOnly: true,
 	})
-	return spec, release, err
+	return spec, live, nil
 }
 
 // Foresee has a sandbox prepared for the first call of a run that begins. What is
