@@ -180,6 +180,7 @@ func (t *terminal) run(problems *os.File) (int, error) {
 // unrecorded is the recorder of a terminal without a directory.
 type unrecorded struct{}
 
+func (unrecorded) Wait()                {}
 func (unrecorded) Output([]byte)        {}
 func (unrecorded) Resize(termwire.Size) {}
 func (unrecorded) Exit(int)             {}

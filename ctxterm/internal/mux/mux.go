@@ -2,8 +2,8 @@
 // through the filter and from there, at once and in one order, to the recorder,
 // to the clients and to the screen.
 //
-// The goroutine that reads the pseudo-terminal (Write) waits for no client and
-// for no disk. Frames are encoded once into a chain of blocks in which each
+// The goroutine that reads the pseudo-terminal (Write) waits for no client, and
+// nobody else waits for the disk. Frames are encoded once into a chain of blocks in which each
 // client has a place; a client that falls libctx.MaxTermBacklog behind loses its
 // place, is told that it lagged, and gets the screen and a new place once it
 // reads again. So memory does not depend on how many clients there are or what
@@ -47,9 +47,11 @@ type Filter interface {
 	Ground() bool
 }
 
-// Recorder keeps what happens. Its methods do not wait, and are called in the
-// order of the events.
+// Recorder keeps what happens. Its methods but Wait do not wait, and are called
+// in the order of the events.
 type Recorder interface {
+	// Wait returns when there is room for new output.
+	Wait()
 	Output(data []byte)
 	Resize(termwire.Size)
 	Exit(code int)
@@ -125,6 +127,7 @@ func New(cfg Config) *Mux {
 
 // Write takes the next output of the program. It waits only for the painter.
 func (m *Mux) Write(program []byte) (int, error) {
+	m.cfg.Recorder.Wait()
 	m.filtered = m.cfg.Filter.Append(m.filtered[:0], program)
 	ground := m.cfg.Filter.Ground()
 	m.mu.Lock()

@@ -78,6 +78,8 @@ func (r *record) note(format string, args ...any) {
 	r.events = append(r.events, fmt.Sprintf("%d: ", r.output.Len())+fmt.Sprintf(format, args...))
 }
 
+func (r *record) Wait() {}
+
 func (r *record) Output(b []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

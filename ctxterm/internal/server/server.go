@@ -68,8 +68,7 @@ func (s *Server) enter(nc *net.UnixConn, peer peercred.Peer) {
 	defer s.mu.Unlock()
 	c := &conn{s: s, UnixConn: nc, peer: peer}
 	if len(s.conns) >= libctx.MaxTermClients || s.farewell {
-		// It is not waited for: a socket nobody has written to takes a short line.
-		c.SetWriteDeadline(time.Now())
+		// It can not block: the socket is empty.
 		c.refuse(errdefs.New(errdefs.Busy, "the terminal has %d clients already", libctx.MaxTermClients))
 		c.Close()
 		return
