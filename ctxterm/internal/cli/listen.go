@@ -1,22 +1,22 @@
 package cli
 
 import (
-	"fmt"
 	"math"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
 
 	"cortexfs.org/ctxterm/internal/filter"
+	"cortexfs.org/ctxterm/internal/journal"
 	"cortexfs.org/ctxterm/internal/mux"
 	"cortexfs.org/ctxterm/internal/ptyproc"
-	"cortexfs.org/ctxterm/internal/screen"
 	"cortexfs.org/ctxterm/internal/server"
 	"cortexfs.org/libctx"
+	"cortexfs.org/libctx/atomicfile"
 	"cortexfs.org/libctx/errdefs"
+	resources "cortexfs.org/libctx/terminal"
 	"cortexfs.org/libctx/termwire"
 	"cortexfs.org/libctx/unixsock"
 	"github.com/urfave/cli/v2"
@@ -70,20 +70,36 @@ func listen(value string) (*unixsock.Listener, server.Guard, error) {
 	return l, server.Beside(uid), err
 }
 
-// resource opens the directory of the terminal's record and tells the terminal's
-// id, which is its name or in its meta.json.
-func resource(value string) (dir *os.File, id string, err error) {
-	if value == "" {
-		return nil, "", nil
-	}
-	if dir, err = passed("dir", value); err == nil && dir == nil {
-		dir, err = os.OpenFile(value, unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
-		id = filepath.Base(value)
+// resource opens the directory in which the terminal is recorded. The caller
+// closes it.
+func resource(value string) (*os.File, error) {
+	dir, err := passed("dir", value)
+	if err == nil && dir == nil {
+		dir, err = os.OpenFile(value, unix.O_DIRECTORY, 0)
 	}
 	if err != nil {
-		return nil, "", errdefs.New(errdefs.KindOf(err), "--dir: %w", err)
+		return nil, errdefs.New(errdefs.KindOf(err), "--dir: %w", err)
 	}
-	return dir, id, nil
+	return dir, nil
+}
+
+// idOf is the terminal's id in its resource directory, "" if it has none: it is
+// for clients to read, and nothing depends on it.
+func idOf(dir *os.File) string {
+	d, err := atomicfile.OpenDir("/proc/self/fd/" + strconv.Itoa(int(dir.Fd())))
+	if err != nil {
+		return ""
+	}
+	defer d.Close()
+	text, err := d.ReadFile("meta.json", libctx.MaxControlFile)
+	if err != nil {
+		return ""
+	}
+	meta, err := resources.ParseMeta(text)
+	if err != nil {
+		return ""
+	}
+	return meta.ID
 }
 
 // serve runs a program on a terminal with a socket.
@@ -103,12 +119,19 @@ func serve(c *cli.Context, std Streams) (int, error) {
 		return 0, err
 	}
 	defer listener.Close()
-	dir, id, err := resource(c.String("dir"))
-	if err != nil {
-		return 0, err
-	}
-	if dir != nil {
+	t := terminal{listener: listener, guard: guard, problems: std.Err}
+	t.config = mux.Config{Size: size, Filter: &filter.Filter{Clipboard: c.Bool("clipboard")}, Recorder: unrecorded{}}
+	if c.IsSet("dir") {
+		dir, err := resource(c.String("dir"))
+		if err != nil {
+			return 0, err
+		}
 		defer dir.Close()
+		if t.record, err = journal.Open(dir, t.unrecordable); err != nil {
+			return 0, err
+		}
+		defer t.record.Close()
+		t.config.ID, t.config.Recorder = idOf(dir), t.record
 	}
 	argv := c.Args().Slice()
 	if len(argv) == 0 {
@@ -125,62 +148,5 @@ func serve(c *cli.Context, std Streams) (int, error) {
 		return 0, err
 	}
 	defer p.Close()
-	t := terminal{p: p, listener: listener, guard: guard, stops: stops}
-	t.mux = mux.New(mux.Config{
-		ID: id, Size: size, Program: p, Filter: &filter.Filter{Clipboard: c.Bool("clipboard")}, Recorder: unrecorded{},
-		Screen: func(size termwire.Size, reply func([]byte)) mux.Screen {
-			return screen.New(size, screen.Options{Scrollback: libctx.MaxTermScrollback, Reply: reply})
-		},
-	})
-	return t.run(std.Err)
+	return t.run(p, stops)
 }
-
-// terminal is a running one.
-type terminal struct {
-	p        *ptyproc.Proc
-	mux      *mux.Mux
-	listener *unixsock.Listener
-	guard    server.Guard
-	stops    <-chan os.Signal
-}
-
-// run serves until the program has ended, everything it printed is recorded and
-// its clients have it too.
-func (t *terminal) run(problems *os.File) (int, error) {
-	done := make(chan struct{})
-	defer close(done)
-	go t.p.Tend(done)
-	go func() {
-		select {
-		case <-t.stops:
-			t.p.HangUp()
-		case <-done:
-		}
-	}()
-	s := server.New(server.Config{
-		Listener: t.listener, Guard: t.guard, Mux: t.mux,
-		Signal: func(sig syscall.Signal) { t.p.SignalForeground(sig) },
-	})
-	serving := make(chan error, 1)
-	go func() {
-		err := s.Serve()
-		if err != nil {
-			fmt.Fprintf(problems, "ctxterm: no more clients: %v\n", err)
-		}
-		serving <- err
-	}()
-	status, err := t.p.Run(t.mux)
-	t.mux.End(status)
-	s.Finish()
-	<-serving
-	t.mux.Close()
-	return status, err
-}
-
-// unrecorded is the recorder of a terminal without a directory.
-type unrecorded struct{}
-
-func (unrecorded) Wait()                {}
-func (unrecorded) Output([]byte)        {}
-func (unrecorded) Resize(termwire.Size) {}
-func (unrecorded) Exit(int)             {}

@@ -119,6 +119,7 @@ func New(cfg Config) *Mux {
 		keys: newKeys(cfg.Program),
 	}
 	m.room.L = &m.mu
+	cfg.Recorder.Resize(cfg.Size)
 	m.screen = cfg.Screen(cfg.Size, m.keys.reply)
 	m.running.Go(m.keys.write)
 	m.running.Go(m.paint)

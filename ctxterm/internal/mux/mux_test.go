@@ -36,7 +36,7 @@ func TestAClientSeesTheTerminal(t *testing.T) {
 	if _, err := r.Join(Watch, View{}); !errdefs.Is(err, errdefs.Unavailable) {
 		t.Errorf("joined after the end: %v", err)
 	}
-	if r.record.String() != "before\r\nafter\r\n" || fmt.Sprint(r.record.events) != "[15: exit 3]" {
+	if r.record.String() != "before\r\nafter\r\n" || fmt.Sprint(r.record.events) != "[0: 80x24 15: exit 3]" {
 		t.Errorf("recorded %q, %q", r.record, r.record.events)
 	}
 }

@@ -42,7 +42,7 @@ func TestTheSmallestAttachedClientSizesTheTerminal(t *testing.T) {
 	if got := fmt.Sprint(r.program.sizes); got != "[120x20 90x20 70x10 120x20]" {
 		t.Errorf("the program was told %v", got)
 	}
-	if got := fmt.Sprint(r.record.events); got != "[0: 120x20 0: 90x20 0: 70x10 0: 120x20]" {
+	if got := fmt.Sprint(r.record.events); got != "[0: 80x24 0: 120x20 0: 90x20 0: 70x10 0: 120x20]" {
 		t.Errorf("recorded %v", got)
 	}
 }
