@@ -50,13 +50,14 @@ func (s *Screen) palette(text string) {
 			}
 			s.answerColor("4;"+strconv.Itoa(n), c)
 		} else if c, ok := parseColor(spec); ok {
-			s.colors.palette[n] = c
+			s.colors.palette[n], s.coloured = c, true
 		}
 	}
 }
 
 // resetPalette is OSC 104: the entries named, or all.
 func (s *Screen) resetPalette(text string) {
+	s.coloured = true
 	if text == "" {
 		s.colors.palette = [256]color{}
 		return
@@ -82,7 +83,7 @@ func (s *Screen) dynamic(n int, text string) {
 			}
 			s.answerColor(strconv.Itoa(10+n), c)
 		} else if c, ok := parseColor(spec); ok {
-			s.colors.dynamic[n] = c
+			s.colors.dynamic[n], s.coloured = c, true
 		}
 		n++
 	}

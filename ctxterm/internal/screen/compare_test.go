@@ -156,6 +156,12 @@ func TestRedraw(t *testing.T) {
 			b := New(size, Options{})
 			b.Write(before)
 			b.titles = nil
+			if !a.titled {
+				b.title = "" // what a has not touched stays
+			}
+			if !a.coloured {
+				b.colors = colors{}
+			}
 			redraw := a.Redraw(termwire.Size{})
 			b.Write(redraw)
 			if d := difference(a, b); d != "" {

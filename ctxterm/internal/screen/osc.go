@@ -19,7 +19,7 @@ func (s *Screen) osc(text string) {
 	}
 	switch {
 	case n == 0 || n == 2:
-		s.title = inertTitle(rest)
+		s.title, s.titled = inertTitle(rest), true
 	case n == 4:
 		s.palette(rest)
 	case n >= 10 && n <= 12:
@@ -27,7 +27,7 @@ func (s *Screen) osc(text string) {
 	case n == 104:
 		s.resetPalette(rest)
 	case n >= 110 && n <= 112:
-		s.colors.dynamic[n-110] = 0
+		s.colors.dynamic[n-110], s.coloured = 0, true
 	case n == 8:
 		s.hyperlink(rest)
 	}

@@ -14,7 +14,8 @@ import (
 // rest, so that the terminal can go on with what the program writes next; for
 // that Ground must hold. For any other view it is a picture for a terminal of
 // that size, which is then drawn again and not written to: the part of the
-// screen around the cursor, and blanks where the view is larger.
+// screen around the cursor, and blanks where the view is larger. A title, or
+// colours of the palette, which no program has touched stay what they are.
 //
 // Nothing is cleared before it is drawn, and the terminal is asked to show it
 // all at once. The result can be longer than a frame may be.
@@ -97,7 +98,9 @@ func (p *painter) neutral(alternate bool) {
 	p.plain()
 	p.str("\x1b[?5l\x1b[?9l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1005l\x1b[?1006l\x1b[?1015l\x1b[?1016l")
 	p.str("\x1b[>4;0m")
-	p.str("\x1b]104\x1b\\\x1b]110\x1b\\\x1b]111\x1b\\\x1b]112\x1b\\")
+	if p.s.coloured {
+		p.str("\x1b]104\x1b\\\x1b]110\x1b\\\x1b]111\x1b\\\x1b]112\x1b\\")
+	}
 }
 
 // plain is a cursor that draws like a new one.
@@ -197,9 +200,9 @@ func (p *painter) picture(view termwire.Size) {
 	}
 	p.pen(style{})
 	p.modes()
-	p.str("\x1b[?2026l")
 	p.at(s.cur.x-left, s.cur.y-top)
 	p.mode(25, !s.modes.hidden)
+	p.mode(2026, false)
 }
 
 // offset is where a window of n out of size begins, so that at is in it.

@@ -133,7 +133,7 @@ func TestView(t *testing.T) {
 				}
 			}
 		}
-		if a.Alternate() != b.Alternate() || a.title != b.title || a.modes.paste != b.modes.paste || a.modes.hidden != b.modes.hidden {
+		if a.Alternate() != b.Alternate() || a.titled && a.title != b.title || a.modes.paste != b.modes.paste || a.modes.hidden != b.modes.hidden {
 			t.Fatal("modes of the view differ")
 		}
 	})

@@ -85,7 +85,9 @@ func (p *painter) modes() {
 	if m.blinking != (m.pointer%2 == 1) {
 		p.mode(12, m.blinking)
 	}
-	p.f("\x1b]2;%s\x1b\\", p.s.title)
+	if p.s.titled {
+		p.f("\x1b]2;%s\x1b\\", p.s.title)
+	}
 	for n, c := range p.s.colors.palette {
 		if c != 0 {
 			p.f("\x1b]4;%d;%s\x1b\\", n, c.spec())

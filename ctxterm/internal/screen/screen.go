@@ -51,6 +51,8 @@ type Screen struct {
 	title           string
 	titles          []string // kept by the program, for later
 	colors          colors
+	titled          bool // the program has set a title
+	coloured        bool // the program has set or set back a colour of the palette
 	history         history
 
 	marks, links table
