@@ -67,9 +67,10 @@ func TestMachine(t *testing.T) {
 
 	other := m.NewUser(t, false)
 	s := other.Login(80, 24)
-	s.Type("tty; loginctl show-session -p Remote $XDG_SESSION_ID; exit 3\n")
+	s.Type("tty; loginctl show-session -p Remote $XDG_SESSION_ID\n")
 	s.See("/dev/pts/")
 	s.See("Remote=no")
+	s.Type("exit 3\n")
 	if code := s.Exit(); code != 3 {
 		t.Errorf("exit %d", code)
 	}
