@@ -153,6 +153,11 @@ const (
 	MaxTermRecord     = 64 << 10               // bytes of output in one event
 	MaxTermUnwritten  = 4 << 20                // bytes of output that wait for the disk before the program does
 	TermHello         = 5 * time.Second        // from a client's connection until its first line is there
+	MaxEmitQueue      = 64                     // frames of one run that wait to be shown in a terminal
+	MaxEmitLines      = 20                     // lines shown of one result
+	MaxEmitBytes      = 4 << 10                // bytes of them
+	MaxEmitCommand    = 512                    // bytes shown of one command line
+	EmitWait          = 2 * time.Second        // that a terminal may take to greet, and to take one output
 	TermEventGather   = 20 * time.Millisecond  // that output waits for more, to be one event
 	TermEventSync     = 500 * time.Millisecond // between two syncs of the event files
 	TerminalStop      = 10 * time.Second       // that a terminal has to end, before it is killed

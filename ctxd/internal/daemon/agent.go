@@ -10,6 +10,7 @@ import (
 
 	"cortexfs.org/ctxd/internal/calls"
 	"cortexfs.org/ctxd/internal/config"
+	"cortexfs.org/ctxd/internal/emit"
 	"cortexfs.org/ctxd/internal/engine"
 	"cortexfs.org/ctxd/internal/host"
 	"cortexfs.org/ctxd/internal/modelclient"
@@ -124,16 +125,19 @@ func Agent(ctx context.Context, name string, o Options) error {
 	defer boxes.close()
 	work.boxes = boxes
 	_ = boxes.ready() // a failure is logged, and every request gets it until it has passed
+	terminals := &receipt.Keeper{Layout: layout, Agent: agent, Owner: owner}
+	emitter := emit.New(emit.Config{Agent: agent, Dial: terminals.Dial, Log: logger})
+	defer emitter.Close()
 	hub := run.New(run.Config{
 		Agent: agent, Worker: work, Log: logger,
 		Place: session.Place{Layout: layout, Agent: agent, Owner: owner},
+		Show:  func(s libctx.Session) run.Shower { return emitter.Run(s) },
 	})
 	defer announce(layout, agent, logger)()
 	logger.Info("serving", "version", libctx.Version, "pid", os.Getpid())
 	return server.New(server.Config{
 		Agent: agent, Owner: owner.UID, Hub: hub, Listener: listener, Idle: o.Idle, Log: logger,
-		Check:     check(work),
-		Terminals: &receipt.Keeper{Layout: layout, Agent: agent, Owner: owner},
+		Check: check(work), Terminals: terminals,
 	}).Serve(ctx)
 }
 

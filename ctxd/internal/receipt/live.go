@@ -2,8 +2,11 @@ package receipt
 
 import (
 	"context"
+	"net"
 
 	"cortexfs.org/libctx"
+	"cortexfs.org/libctx/errdefs"
+	"cortexfs.org/libctx/peercred"
 	"cortexfs.org/libctx/supervise"
 	"cortexfs.org/libctx/terminal"
 	"cortexfs.org/libctx/unixsock"
@@ -13,29 +16,55 @@ import (
 // process is the one that runs, and its socket takes connections. The supervisor
 // is not asked; whoever would stop one does.
 func (k *Keeper) Live(ctx context.Context, s libctx.Session) []string {
-	r, _, err := k.live(ctx, s)
+	c, _, err := k.dial(ctx, s)
 	if err != nil {
 		return nil
 	}
-	return []string{terminal.ID(k.Agent, r.Terminal.Session)}
+	c.Close()
+	return []string{terminal.ID(k.Agent, s)}
 }
 
-func (k *Keeper) live(ctx context.Context, s libctx.Session) (terminal.Receipt, terminal.Meta, error) {
+// Dial connects to the session's live terminal; errdefs.NotFound if there is
+// none, or if it was started so as not to show what the agent does. The caller
+// closes the connection.
+func (k *Keeper) Dial(ctx context.Context, s libctx.Session) (net.Conn, error) {
+	c, m, err := k.dial(ctx, s)
+	if err != nil {
+		return nil, errdefs.New(errdefs.NotFound, "no live terminal: %w", err)
+	}
+	if !m.Emit {
+		c.Close()
+		return nil, errdefs.New(errdefs.NotFound, "terminal of session %s: shows no calls", s)
+	}
+	return c, nil
+}
+
+// dial connects to what a stored receipt proves, as far as the kernel knows.
+func (k *Keeper) dial(ctx context.Context, s libctx.Session) (*net.UnixConn, terminal.Meta, error) {
 	r, m, err := k.stored(s)
 	if err != nil {
-		return r, m, err
+		return nil, m, err
 	}
-	if _, err = k.layoutOf(s, r.Terminal.Socket.Path); err != nil {
-		return r, m, err
+	t := r.Terminal
+	if _, err = k.layoutOf(s, t.Socket.Path); err != nil {
+		return nil, m, err
 	}
-	if err = supervise.Alive(instance(r.Terminal)); err != nil {
-		return r, m, err
+	if err = supervise.Alive(instance(t)); err != nil {
+		return nil, m, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, libctx.TermHello)
 	defer cancel()
-	c, err := unixsock.Dial(ctx, r.Terminal.Socket.Path)
+	c, err := unixsock.Dial(ctx, t.Socket.Path)
 	if err != nil {
-		return r, m, err
+		return nil, m, err
 	}
-	return r, m, c.Close()
+	peer, err := peercred.Of(c)
+	if err == nil && (peer.UID != k.Owner.UID || int(peer.PID) != t.PID) {
+		err = errdefs.New(errdefs.Invalid, "%s: another process listens there", t.Socket.Path)
+	}
+	if err != nil {
+		c.Close()
+		return nil, m, err
+	}
+	return c, m, nil
 }

@@ -16,10 +16,29 @@ const replayChunk = 256 << 10
 // sub is a client that is told of live frames: of one run, or of all of a
 // session.
 type sub struct {
-	client  Client
+	client  hearer
 	run     libctx.Run   // "": every run of the session
 	last    libctx.Event // the newest durable frame the client was given
 	release func()
+}
+
+// hearer is as much of a client as live frames need.
+type hearer interface {
+	Push(line []byte) bool
+	Note(line []byte)
+}
+
+// silent is a Shower as a hearer; what clients are told aside is not for it.
+type silent struct{ Shower }
+
+func (silent) Note([]byte) {}
+
+// show tells whoever shows runs of this one. Called with mu held.
+func (l *Live) show(r *Run) {
+	if show := l.hub.cfg.Show; show != nil && r.Scope != "temp" {
+		s := silent{show(l.name)}
+		l.subs = append(l.subs, &sub{client: s, run: r.ID, release: s.Close})
+	}
 }
 
 // watch tells a client of everything the run does from now on. Called with mu
@@ -66,7 +85,7 @@ func (l *Live) lives(run libctx.Run) bool {
 	return slices.ContainsFunc(l.runs(), func(r *Run) bool { return run == "" || r.ID == run })
 }
 
-func (l *Live) noteEnd(c Client) {
+func (l *Live) noteEnd(c hearer) {
 	if line, err := wire.MarshalFrame(&wire.End{Head: wire.Head{Type: "end"}, Session: l.name}); err == nil {
 		c.Note(line)
 	}
@@ -129,7 +148,7 @@ func (l *Live) follow(c Client, offset int64, run libctx.Run, end bool) error {
 		ctx, stop := context.WithCancel(c.Gone())
 		defer stop()
 		defer context.AfterFunc(l.hub.over, stop)()
-		f := follower{l: l, s: &sub{client: c, run: run, release: release}, end: end}
+		f := follower{l: l, c: c, s: &sub{client: c, run: run, release: release}, end: end}
 		f.replay(ctx, store, gen, offset)
 	}()
 	return nil
@@ -137,6 +156,7 @@ func (l *Live) follow(c Client, offset int64, run libctx.Run, end bool) error {
 
 type follower struct {
 	l    *Live
+	c    Client
 	s    *sub
 	end  bool
 	tail []byte // the last frame that was given
@@ -179,7 +199,7 @@ func (f *follower) give(ctx context.Context, line []byte) bool {
 		}
 		f.done = head.Type == "done"
 	}
-	if f.s.client.Write(ctx, line) != nil {
+	if f.c.Write(ctx, line) != nil {
 		return false
 	}
 	f.tail = line

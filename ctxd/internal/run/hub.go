@@ -37,6 +37,15 @@ type Config struct {
 	Place  session.Place
 	Worker Worker
 	Log    *log.Logger
+	// Show, if set, says who beside clients is told of the frames of a run of a
+	// durable session. Push of it never waits.
+	Show func(libctx.Session) Shower
+}
+
+// Shower is told of the frames of one run, and of its end.
+type Shower interface {
+	Push(line []byte) bool
+	Close()
 }
 
 // Hub is everything alive in one agent. Make it with New, end it with Shutdown.

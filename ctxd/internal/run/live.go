@@ -180,6 +180,7 @@ func (l *Live) begin(r *Run, work func(context.Context, *Run) error) error {
 	}
 	fault.Point("run.begun")
 	r.advance(Begin)
+	l.show(r)
 	if r.Op == "send" {
 		l.active = r
 	} else {
