@@ -258,6 +258,12 @@ func (l Layout) TerminalLock(a libctx.Agent, s libctx.Session) string {
 	return filepath.Join(l.TerminalDir(a, s), "main.lock")
 }
 
+// TerminalLog is what the launcher of a terminal writes where no supervisor has a
+// journal.
+func (l Layout) TerminalLog(a libctx.Agent, s libctx.Session) string {
+	return filepath.Join(l.Runtime, "terminal:"+string(a)+":"+string(s)+".log")
+}
+
 // Paths below the runtime directory.
 
 // Sockets is the directory of the agents' sockets.

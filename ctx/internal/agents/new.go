@@ -116,7 +116,7 @@ func toolNames(names []string) ([]libctx.Tool, error) {
 // Remove stops an agent and removes it; with purge its sessions and data too.
 func Remove(ctx context.Context, from *caller.Caller, a libctx.Agent, purge bool) error {
 	if _, running := runs.Process(from.Layout, a); running {
-		if err := runs.Stop(ctx, from, a); err != nil {
+		if err := runs.Stop(ctx, from, a, ""); err != nil {
 			return err
 		}
 		if id, running := runs.Process(from.Layout, a); running {

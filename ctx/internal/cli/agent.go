@@ -27,7 +27,7 @@ func agentCommands() *command {
 		name: "agent", short: "make agents, talk to them, look at them",
 		sub: []*command{
 			newCommand(), lsCommand(), psCommand(), showCommand(), getCommand(), setCommand(), rmCommand(),
-			chatCommand(), sendCommand(), tshCommand(), resumeCommand(), cancelCommand(), stopCommand(), agentStatusCommand(),
+			chatCommand(), sendCommand(), tshCommand(), resumeCommand(), cancelCommand(), startCommand(), stopCommand(), agentStatusCommand(), agentWatchCommand(), agentAttachCommand(),
 			steerCommand(), followUpCommand(), finishCommand(),
 			historyCommand(), outputCommand(), sessionsCommand(), usageCommand(),
 			promptCommand(), agentEnvCommand(), agentToolsCommand(), inspectCommand(),

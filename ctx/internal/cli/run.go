@@ -96,11 +96,14 @@ func cancelCommand() *command {
 
 func stopCommand() *command {
 	return &command{
-		name: "stop", args: "AGENT", fixed: 1, short: "cancel an agent's runs and end its process",
-		long:     "Its sessions stay; the next send starts the process again.",
-		examples: []string{"ctx agent stop counter"},
-		run: onAgent(func(ctx context.Context, from *caller.Caller, a libctx.Agent, _ *input) error {
-			return runs.Stop(ctx, from, a)
+		name: "stop", args: "AGENT", fixed: 1, short: "stop an agent: its runs, its terminals, its process",
+		long: "Its sessions stay; the next send starts the process again. With --session only\n" +
+			"this session's runs and terminal are stopped. A terminal is stopped by its receipt:\n" +
+			"what runs in its place and is not what was started is left alone, and said.",
+		examples: []string{"ctx agent stop counter", "ctx agent stop --session review coder"},
+		flags:    []ucli.Flag{&ucli.StringFlag{Name: "session", Usage: "only the session `S`"}},
+		run: onAgent(func(ctx context.Context, from *caller.Caller, a libctx.Agent, in *input) error {
+			return runs.Stop(ctx, from, a, in.String("session"))
 		}),
 	}
 }
@@ -121,7 +124,8 @@ func psCommand() *command {
 	return &command{
 		name: "ps", short: "list the agents and what of them is alive",
 		long: "active: a run is under way; idle: a process waits; listening: the next send\n" +
-			"starts one; stopped: nothing listens. It wakes no agent.",
+			"starts one; stopped: nothing listens. TERMINALS are the sessions with a living\n" +
+			"terminal. The kernel and the supervisors are asked, not files. It wakes no agent.",
 		examples: []string{"ctx agent ps", "ctx agent ps --tree"},
 		flags:    []ucli.Flag{&ucli.BoolFlag{Name: "tree", Usage: "children below their parents"}},
 		run: func(ctx context.Context, from *caller.Caller, in *input) error {

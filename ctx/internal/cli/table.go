@@ -33,7 +33,7 @@ func table() *command {
 			&ucli.BoolFlag{Name: "help", Usage: "what a command does (also -h)"},
 		},
 		sub: []*command{
-			initCommand(), statusCommand(), agentCommands(), modelCommands(), providerCommands(), toolCommands(), policyCommands(), fileCommands(),
+			initCommand(), statusCommand(), agentCommands(), terminalCommands(), modelCommands(), providerCommands(), toolCommands(), policyCommands(), fileCommands(),
 			doctorCommand(), envCommand(), abiCommand(), versionCommand(),
 		},
 	}

@@ -21,9 +21,10 @@ type Config struct {
 	Exe     string    // this executable, links resolved; "" if unknown
 	Daemon  []string  // the environment of a daemon that ctx starts
 
-	Stdin, Stdout, Stderr bool // whether each is a terminal
-	Color                 bool // whether stdout takes colour
-	Dumb                  bool // the terminal, if there is one, can not move its cursor
+	Stdin, Stdout, Stderr bool   // whether each is a terminal
+	Color                 bool   // whether stdout takes colour
+	Term                  string // the type of the terminal, if there is one
+	Dumb                  bool   // the terminal, if there is one, can not move its cursor
 
 	Editor string // the command line of the caller's editor
 	Pager  Pager
@@ -84,6 +85,7 @@ func Load() Config {
 		Stdout:  term.IsTerminal(int(os.Stdout.Fd())),
 		Stderr:  term.IsTerminal(int(os.Stderr.Fd())),
 	}
+	c.Term = os.Getenv("TERM")
 	c.Color = c.Stdout && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && os.Getenv("TERM") != ""
 	c.Dumb = os.Getenv("TERM") == "dumb" || os.Getenv("TERM") == ""
 	for _, c.Editor = range []string{os.Getenv("VISUAL"), os.Getenv("EDITOR"), "vi"} {

@@ -11,6 +11,7 @@ import (
 	"cortexfs.org/ctx/internal/output"
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/control"
+	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/libctx/tree"
 )
 
@@ -21,10 +22,21 @@ type Listing struct {
 	PID    int          `json:"pid"`
 	Active []string     `json:"active"` // sessions with a run
 	Parent libctx.Agent `json:"parent"`
+	// Terminals are those that live.
+	Terminals []Living `json:"terminals"`
 }
 
-// PS lists the agents and what of them is alive. It connects to no agent that
-// has no process, so it wakes none.
+// Living is a living terminal of an agent.
+type Living struct {
+	Session    libctx.Session `json:"session"`
+	Supervisor string         `json:"supervisor"`
+	Unit       string         `json:"unit"`
+	PID        int            `json:"pid"` // of its launcher
+}
+
+// PS lists the agents and what of them is alive: processes by the word of the
+// kernel, terminals by that of their supervisors. It connects to no agent that has
+// no process, so it wakes none.
 func PS(ctx context.Context, from *caller.Caller, asTree bool) error {
 	agents, err := tree.ListAgents(from.Layout)
 	if err != nil {
@@ -33,7 +45,11 @@ func PS(ctx context.Context, from *caller.Caller, asTree bool) error {
 	serving := activator.Running(from.Layout)
 	list := make([]Listing, 0, len(agents))
 	for _, a := range agents {
-		list = append(list, listing(ctx, from, a, serving))
+		item := listing(ctx, from, a, serving)
+		if item.Terminals, err = terminals(ctx, from, a); err != nil {
+			return err
+		}
+		list = append(list, item)
 	}
 	var rows []output.Row
 	for _, item := range arrange(list, asTree) {
@@ -42,11 +58,33 @@ func PS(ctx context.Context, from *caller.Caller, asTree bool) error {
 			pid = strconv.Itoa(item.PID)
 		}
 		rows = append(rows, output.Row{
-			Cells:  []string{item.indent + string(item.Agent), item.State, pid, strings.Join(item.Active, " ")},
+			Cells:  []string{item.indent + string(item.Agent), item.State, pid, strings.Join(item.Active, " "), sessionsOf(item.Terminals)},
 			Object: item.Listing,
 		})
 	}
-	return from.Table([]string{"AGENT", "STATE", "PID", "ACTIVE"}, rows)
+	return from.Table([]string{"AGENT", "STATE", "PID", "ACTIVE", "TERMINALS"}, rows)
+}
+
+// terminals are the living terminals of an agent; of one that is not the caller's
+// to look at there are none.
+func terminals(ctx context.Context, from *caller.Caller, a libctx.Agent) ([]Living, error) {
+	found := []Living{}
+	all, err := living(ctx, from, a, "")
+	if err != nil && !errdefs.Is(err, errdefs.Denied) {
+		return nil, err
+	}
+	for _, t := range all {
+		found = append(found, Living{t.Session, t.Supervisor, t.Unit, t.PID})
+	}
+	return found, nil
+}
+
+func sessionsOf(terminals []Living) string {
+	names := make([]string, len(terminals))
+	for i, t := range terminals {
+		names[i] = string(t.Session)
+	}
+	return strings.Join(names, " ")
 }
 
 func listing(ctx context.Context, from *caller.Caller, a libctx.Agent, serving bool) Listing {

@@ -3,19 +3,15 @@ package runs
 import (
 	"context"
 	"strconv"
-	"time"
+	"strings"
 
 	"cortexfs.org/ctx/internal/caller"
 	"cortexfs.org/ctx/internal/client"
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/errdefs"
-	"cortexfs.org/libctx/procid"
-	"cortexfs.org/libctx/tree"
+	"cortexfs.org/libctx/terminal"
 	"cortexfs.org/libctx/wire"
 )
-
-// stopDeadline is how long a stopped agent's process may take to end.
-const stopDeadline = 10 * time.Second
 
 // State is the state of one session of an agent.
 type State struct {
@@ -25,6 +21,8 @@ type State struct {
 	Run     libctx.Run     `json:"run"`
 	Queued  int            `json:"queued"`
 	PID     int            `json:"pid"` // 0: no process serves the agent now
+	// Terminals are the ids of the session's living terminals.
+	Terminals []string `json:"terminals"`
 }
 
 // StateOf asks the agent's process if there is one, else the session's files.
@@ -66,7 +64,7 @@ func ask(ctx context.Context, from *caller.Caller, a libctx.Agent, name libctx.S
 	if !ok {
 		return State{}, errdefs.New(errdefs.Protocol, "agent %s: answered status with %s", a, f.Header().Type)
 	}
-	return State{a, st.Session, st.State, st.Run, st.Queued, st.PID}, nil
+	return State{Agent: a, Session: st.Session, State: st.State, Run: st.Run, Queued: st.Queued, PID: st.PID}, nil
 }
 
 // Status prints the state of a session. It starts nothing.
@@ -79,61 +77,20 @@ func Status(ctx context.Context, from *caller.Caller, a libctx.Agent, named stri
 	if err != nil {
 		return err
 	}
+	living, err := living(ctx, from, a, name)
+	if err != nil {
+		return err
+	}
+	s.Terminals = []string{}
+	for range living {
+		s.Terminals = append(s.Terminals, terminal.ID(a, name))
+	}
 	pid := ""
 	if s.PID != 0 {
 		pid = strconv.Itoa(s.PID)
 	}
 	return from.Record(s,
 		"agent", string(s.Agent), "session", string(s.Session), "state", s.State,
-		"run", string(s.Run), "queued", strconv.Itoa(s.Queued), "pid", pid)
-}
-
-// Stop cancels an agent's runs and ends its process. An agent without a process
-// is stopped already.
-func Stop(ctx context.Context, from *caller.Caller, a libctx.Agent) error {
-	id, running := Process(from.Layout, a)
-	if !running {
-		if _, err := tree.Owner(from.Layout, a); err != nil {
-			return err
-		}
-		from.Note("agent " + string(a) + " is not running")
-		return nil
-	}
-	process, err := procid.Open(id.PID)
-	if errdefs.Is(err, errdefs.NotFound) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	defer process.Close()
-	conn, err := client.Connect(ctx, from.Layout.AgentLink(a))
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	if err := conn.Request(&wire.Stop{Agent: a}); err != nil {
-		return err
-	}
-	for {
-		_, f, err := conn.Next()
-		if errdefs.Is(err, errdefs.Interrupted) {
-			break // it ended before we read its last word
-		}
-		if err != nil {
-			return err
-		}
-		if e, ok := f.(*wire.Error); ok {
-			return client.FrameError(e)
-		}
-		if d, ok := f.(*wire.Done); ok && d.Op == "stop" {
-			break
-		}
-	}
-	if !id.Alive() {
-		return nil
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, stopDeadline, errdefs.New(errdefs.Busy, "agent %s: its process %d does not end", a, id.PID))
-	defer cancel()
-	return process.Wait(ctx)
+		"run", string(s.Run), "queued", strconv.Itoa(s.Queued), "pid", pid,
+		"terminal", strings.Join(s.Terminals, " "))
 }

@@ -1,0 +1,295 @@
+package terminals
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"cortexfs.org/ctx/internal/attach"
+	"cortexfs.org/ctx/internal/caller"
+	"cortexfs.org/ctx/internal/instances"
+	"cortexfs.org/ctx/internal/runs"
+	"cortexfs.org/ctx/internal/spawn"
+	"cortexfs.org/libctx"
+	"cortexfs.org/libctx/errdefs"
+	"cortexfs.org/libctx/mount"
+	"cortexfs.org/libctx/procid"
+	"cortexfs.org/libctx/rundir"
+	"cortexfs.org/libctx/supervise"
+	"cortexfs.org/libctx/terminal"
+	"cortexfs.org/libctx/wire"
+	"golang.org/x/sys/unix"
+)
+
+// StartOptions of a terminal, as the command line has them.
+type StartOptions struct {
+	Session    string
+	Workspace  string // "" is the caller's directory
+	ReadOnly   bool
+	Mounts     []string // SRC:DST:ro|rw; SRC may be relative
+	Cwd        string
+	Supervisor string
+	NoEmit     bool
+	Clipboard  bool
+}
+
+// Started is what `ctx agent start` prints.
+type Started struct {
+	Terminal   string         `json:"terminal"`
+	Agent      libctx.Agent   `json:"agent"`
+	Session    libctx.Session `json:"session"`
+	Supervisor string         `json:"supervisor"`
+	Unit       string         `json:"unit"`
+	PID        int            `json:"pid"`
+	Socket     string         `json:"socket"`
+	Workspace  string         `json:"workspace"`
+}
+
+// Start starts the terminal of a session and prints what was started. One that
+// runs already is errdefs.Exists. After any error nothing of the start is left.
+func Start(ctx context.Context, from *caller.Caller, a libctx.Agent, o StartOptions) error {
+	s, err := prepare(ctx, from, a, o)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	interrupts, stop := from.Interrupts()
+	defer stop()
+	over := make(chan struct{})
+	defer close(over)
+	go func() {
+		select {
+		case <-interrupts:
+			cancel(caller.ErrInterrupt)
+		case <-over:
+		}
+	}()
+	if err := s.launch(ctx); err != nil {
+		if cause := context.Cause(ctx); cause != nil {
+			return cause
+		}
+		return err
+	}
+	return s.tell()
+}
+
+// start is one start of a terminal.
+type start struct {
+	from  *caller.Caller
+	place terminal.Place
+	by    supervise.Supervisor
+	argv  []string
+	dir   string // the workspace
+	known bool   // the resource was there before
+
+	instance supervise.Instance
+}
+
+// prepare finds out everything that can be wrong before anything is started.
+func prepare(ctx context.Context, from *caller.Caller, a libctx.Agent, o StartOptions) (*start, error) {
+	s := &start{from: from}
+	var err error
+	if s.place, err = Of(from, a, o.Session); err != nil {
+		return nil, err
+	}
+	if !s.place.Owner.IsSelf() {
+		return nil, errdefs.New(errdefs.Denied, "agent %s: belongs to uid %d, whose terminals only that user starts", a, s.place.Owner.UID)
+	}
+	if s.dir, err = runs.Directory(from, o.Workspace); err != nil {
+		return nil, err
+	}
+	if s.by, err = supervise.New(ctx, o.Supervisor, from.Layout, s.place.Owner.UID); err != nil {
+		return nil, err
+	}
+	if s.argv, err = s.command(o); err != nil {
+		return nil, err
+	}
+	switch i, err := instances.Find(ctx, from, s.place.Owner.UID, a, s.place.Session); {
+	case err == nil:
+		return nil, errdefs.New(errdefs.Exists, "terminal %s: runs already, as process %d", s.place, i.PID).
+			WithHint("join it: ctx agent attach%s %s", sessionFlag(s.place.Session), a)
+	case !errdefs.Is(err, errdefs.NotFound):
+		return nil, err
+	}
+	if _, err := s.place.Load(); !errdefs.Is(err, errdefs.NotFound) {
+		s.known = true
+	}
+	layout := from.Layout
+	var st unix.Stat_t
+	if unix.Stat(layout.Root, &st) == nil && int64(st.Uid) != int64(os.Geteuid()) {
+		layout = layout.Aside() // nothing of ours is in somebody else's tree
+	}
+	return s, rundir.Ensure(layout)
+}
+
+// command is the launcher with its words, but for the report.
+func (s *start) command(o StartOptions) ([]string, error) {
+	ctxd, err := spawn.Find(s.from.Config.Exe, s.from.Layout, "ctxd")
+	if err != nil {
+		return nil, err
+	}
+	argv := []string{ctxd, "--root", s.from.Layout.Root, "terminal", "--session", string(s.place.Session),
+		"--workspace", s.dir, "--supervisor", s.by.Name()}
+	for _, m := range o.Mounts {
+		if m, err = s.mount(m); err != nil {
+			return nil, err
+		}
+		argv = append(argv, "--mount", m)
+	}
+	if o.Cwd != "" {
+		argv = append(argv, "--cwd", o.Cwd)
+	}
+	for _, flag := range []struct {
+		name string
+		on   bool
+	}{{"--ro", o.ReadOnly}, {"--no-emit", o.NoEmit}, {"--clipboard", o.Clipboard}} {
+		if flag.on {
+			argv = append(argv, flag.name)
+		}
+	}
+	for _, f := range []any{s.from.Out, s.from.In} {
+		if f, ok := f.(*os.File); ok {
+			if size, ok := attach.SizeOf(f); ok {
+				argv = append(argv, "--size", size.String())
+				break
+			}
+		}
+	}
+	return argv, nil
+}
+
+// mount makes the source of a mount absolute and checks its form.
+func (s *start) mount(m string) (string, error) {
+	if m != "" && !filepath.IsAbs(m) {
+		m = filepath.Join(s.from.Config.Cwd, m)
+	}
+	if _, err := mount.ParseFlag(m); err != nil {
+		return "", errdefs.New(errdefs.Invalid, "flag --mount: %w", err)
+	}
+	return m, nil
+}
+
+// launch starts the launcher, waits until the terminal answers, and hands its
+// receipt to the agent. After an error it is stopped again.
+func (s *start) launch(ctx context.Context) (err error) {
+	box, err := openMailbox(s.from.Layout.Runtime)
+	if err != nil {
+		return err
+	}
+	defer box.close()
+	a, name := s.place.Agent, s.place.Session
+	log := s.from.Layout.TerminalLog(a, name)
+	if err := os.Remove(log); err != nil && !errors.Is(err, fs.ErrNotExist) { // each start has its own
+		return errdefs.New(errdefs.KindOf(err), "log: %w", err)
+	}
+	s.instance, err = s.by.Start(ctx, supervise.Spec{
+		Unit: supervise.Unit(s.from.Layout, a, name), Description: "CortexFS terminal of " + s.place.String(),
+		Argv: append(s.argv, "--report", box.path(), string(a)), Env: s.from.Config.Daemon, Log: log,
+	})
+	if err != nil {
+		return err
+	}
+	if err := s.await(ctx, box, log); err != nil {
+		s.stop(ctx)
+		os.Remove(log)
+		return err
+	}
+	if err := s.receipt(ctx); err != nil {
+		s.stop(ctx)
+		os.Remove(log)
+		if !s.known {
+			if e := s.place.Remove(); e != nil {
+				s.from.Warn(e.Error())
+			}
+		}
+		return err
+	}
+	return nil
+}
+
+// stop ends what was started and waits until it is gone.
+func (s *start) stop(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*libctx.TerminalStop)
+	defer cancel()
+	err := s.by.Stop(ctx, s.instance)
+	if err != nil && !errdefs.Is(err, errdefs.NotFound) && !errors.Is(err, supervise.ErrStale) {
+		s.from.Warn(err.Error())
+	}
+}
+
+// receipt reads back what the kernel and the supervisor know of the terminal and
+// hands it to the agent, which proves it.
+func (s *start) receipt(ctx context.Context) error {
+	text, err := s.facts(ctx)
+	if err != nil {
+		return err
+	}
+	conn, err := s.from.Dial(ctx, s.place.Agent)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	_, f, err := conn.Ask(&wire.Receipt{Session: s.place.Session, Receipt: text})
+	if err != nil {
+		return err
+	}
+	if _, ok := f.(*wire.Accepted); !ok {
+		return errdefs.New(errdefs.Protocol, "agent %s: answered receipt with %s", s.place.Agent, f.Header().Type)
+	}
+	return nil
+}
+
+func (s *start) facts(ctx context.Context) ([]byte, error) {
+	now, err := s.by.Find(ctx, s.instance.Unit)
+	if err != nil {
+		return nil, err
+	}
+	if now.PID != s.instance.PID || now.Start != s.instance.Start {
+		return nil, errdefs.New(errdefs.Internal, "%s: is another process than was started", now.Unit)
+	}
+	as, err := procid.Identity(now.PID)
+	if err != nil {
+		return nil, err
+	}
+	path := s.from.Layout.TerminalSocket(s.place.Agent, s.place.Session)
+	var socket, control unix.Stat_t
+	if err := unix.Lstat(path, &socket); err != nil {
+		return nil, errdefs.New(errdefs.KindOf(err), "socket %s: %w", path, err)
+	}
+	if err := unix.Stat(s.from.Layout.Control(s.place.Agent), &control); err != nil {
+		return nil, errdefs.New(errdefs.KindOf(err), "agent %s: %w", s.place.Agent, err)
+	}
+	return terminal.Receipt{
+		Version: terminal.ReceiptVersion,
+		Control: terminal.Object{Dev: control.Dev, Ino: control.Ino},
+		Terminal: terminal.Launch{
+			Session: s.place.Session, Supervisor: now.Supervisor, Unit: now.Unit, Invocation: now.Invocation,
+			PID: now.PID, Start: now.Start, Boot: now.Boot,
+			Socket:   terminal.Socket{Path: path, Dev: socket.Dev, Ino: socket.Ino},
+			Identity: terminal.Identity{UID: as.UID, GID: as.GID, Groups: as.Groups},
+		},
+	}.Text()
+}
+
+// tell prints what was started and what to do next.
+func (s *start) tell() error {
+	a, name := s.place.Agent, s.place.Session
+	err := s.from.Record(Started{
+		Terminal: s.place.ID(), Agent: a, Session: name, Supervisor: s.instance.Supervisor, Unit: s.instance.Unit,
+		PID: s.instance.PID, Socket: s.from.Layout.TerminalSocket(a, name), Workspace: s.dir,
+	}, "terminal", s.place.ID(), "workspace", s.dir, "supervisor", s.instance.Supervisor, "unit", s.instance.Unit, "pid", pid(s.instance.PID))
+	flag := sessionFlag(name)
+	s.from.Note("watch it: ctx agent watch" + flag + " " + string(a))
+	s.from.Note("join it:  ctx agent attach" + flag + " " + string(a))
+	switch {
+	case s.instance.Supervisor == supervise.Direct:
+		s.from.Note("it lives until it is stopped, or the machine is; where logind kills what users leave behind, until you log out")
+	case !supervise.Linger(s.place.Owner.UID):
+		s.from.Note("it lives until you log out everywhere; to keep it longer: loginctl enable-linger")
+	}
+	return err
+}
