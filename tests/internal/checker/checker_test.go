@@ -90,6 +90,7 @@ func write(t *testing.T) fixture {
 	}
 	mark := func(key string, run libctx.Run) { marks.WriteString(key + " " + string(run) + "\n") }
 
+	commit(&session.Fact{Event: session.NewEvent(), Frame: &wire.AgentStart{Head: wire.Head{Type: "agent.start"}, Terminal: "terminal-a-s", PID: 7}})
 	one, two, op, dead := libctx.NewRun(), libctx.NewRun(), libctx.NewRun(), libctx.NewRun()
 	begin(one, "m1", "hello")
 	say(one, "assistant", wire.Part{Type: "reasoning", Text: "first "}, wire.Text("a \\u003c <"), wire.Part{Type: "reasoning", Text: "second"}, wire.Part{Type: "tool_call", Call: "c1", Name: "mark", Arguments: jsontext.Value(`{"args":["k1"]}`)})
@@ -121,6 +122,7 @@ func write(t *testing.T) fixture {
 	commit(&session.Checkpoint{Run: op, Outcome: "completed"})
 
 	begin(two, "m2", "again")
+	commit(&session.Fact{Event: session.NewEvent(), Frame: &wire.AgentStop{Head: wire.Head{Type: "agent.stop"}, Terminal: "terminal-a-s", PID: 7}})
 	long := `{"args":["other","` + strings.Repeat("y", 90000) + `"]}`
 	say(two, "assistant", wire.Part{Type: "tool_call", Call: "c1", Name: "fs.read", Arguments: jsontext.Value(long)})
 	policy(two, "c1", false)
@@ -247,6 +249,13 @@ func TestDamage(t *testing.T) {
 		{"parent to come", ledger, Tree, put(`"parent":"e1"`, `"parent":"e3"`)},
 		{"head to nowhere", ledger, Tree, put(`"id":"e1"`, `"id":"e77"`, `"type":"head"`)},
 		{"run without a start", ledger, Starts, without(`"type":"start"`, `"client_id":"m2"`)},
+		{"fact of no run", ledger, Starts, put(`"type":"agent.start"`, `"type":"tool_call"`)},
+		{"fact with the event of a run", ledger, Starts, func(t *testing.T, l []string) []string {
+			run := regexp.MustCompile(`"run":"(\w+)"`).FindStringSubmatch(l[line(t, l, `"m2"`, `"start"`)])[1]
+			i := line(t, l, `"agent.stop"`)
+			l[i] = regexp.MustCompile(`"event":"\w+\.1"`).ReplaceAllString(l[i], `"event":"`+run+`.1"`)
+			return l
+		}},
 		{"run starts twice", ledger, Starts, twice(`"type":"start"`, `"client_id":"m1"`)},
 		{"run without a message", ledger, Starts, func(t *testing.T, l []string) []string {
 			i := line(t, l, `"role":"user"`, "again")

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -187,6 +188,10 @@ func (s *one) record(n int64, rec object) {
 		s.bad(n, Lines, "unknown type %q", kind)
 		return
 	}
+	if _, ok := rec["run"]; !ok && kind == "fact" {
+		s.lone(n, rec)
+		return
+	}
 	id := rec.str("run")
 	r := s.runs[id]
 	if r == nil {
@@ -214,6 +219,21 @@ func (s *one) record(n int64, rec object) {
 	case "checkpoint":
 		s.checkpoint(n, rec, r)
 	}
+}
+
+// lone is a fact of the session itself: that its terminal was started, or stopped.
+func (s *one) lone(n int64, rec object) {
+	frame := object{"id": rec.str("event")}
+	for k, v := range rec.object("frame") {
+		frame[k] = v
+	}
+	if kind := frame.str("type"); kind != "agent.start" && kind != "agent.stop" {
+		s.bad(n, Starts, "a fact of type %q without a run", kind)
+	}
+	if run, ok := strings.CutSuffix(rec.str("event"), ".1"); !ok || s.runs[run] != nil {
+		s.bad(n, Starts, "event %q is of a run", rec.str("event"))
+	}
+	s.frames = append(s.frames, frame)
 }
 
 // entryNumber is the N of "eN", 0 for anything else.
