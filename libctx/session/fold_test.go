@@ -193,6 +193,7 @@ func FuzzDecodeRecord(f *testing.F) {
 		`{"seq":3,"ts":"","type":"head","id":null}`,
 		`{"seq":5,"ts":"","type":"usage","run":"01J00000000000000000000000","kind":"assistant","model":"openai/x","input":10,"cache_read":0,"cache_write":0,"output":2,"cost_picodollars":1200}`,
 		`{"seq":6,"ts":"","type":"fact","run":"01J00000000000000000000000","frame":{"type":"tool_policy","call":"call-1","allowed":true,"via":"tsh","name":"fs.read"}}`,
+		`{"seq":6,"ts":"","type":"fact","event":"01J00000000000000000000000.1","frame":{"type":"agent.start","terminal":"terminal-a-s","pid":7}}`,
 		`{"seq":7,"ts":"","type":"entry","id":"e3","parent":"e2","run":"01J00000000000000000000000","kind":"message","role":"tool","content":[{"type":"tool_result","call":"call-1","status":"ok","text":"x"}]}`,
 		`{"seq":12,"ts":"","type":"checkpoint","run":"01J00000000000000000000000","outcome":"failed","code":"EIO"}`,
 		`{"seq":9,"ts":"","type":"usage_uncertain","run":"01J00000000000000000000000","kind":"assistant","model":"p/m"}`,

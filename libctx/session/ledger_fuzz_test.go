@@ -26,9 +26,11 @@ func sampleFiles(t testing.TB) (ledger, events, index []byte) {
 	}
 	run, op, last := libctx.NewRun(), libctx.NewRun(), libctx.NewRun()
 	for _, batch := range [][]Record{
+		{agentStart()},
 		begin(s, run, "m1", "question"),
 		{says(run, "let me see", "c1"), &Usage{Run: run, Kind: "assistant", Model: "p/m", Input: 3, Output: 4}},
 		{result(run, "c1", "seen")},
+		{agentStop()},
 		{says(run, "answer"), &UsageUncertain{Run: run, Kind: "assistant", Model: "p/m"}},
 		{done(run)},
 		{beginTsh(op, "t1"), tshCall(op, "c1")},
