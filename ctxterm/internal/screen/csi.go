@@ -202,8 +202,7 @@ func (s *Screen) private(c byte) {
 	case c == 'K':
 		s.eraseLine(p.get(0, 0))
 	case c == 'W' && p.get(0, 0) == 5:
-		s.tabs = nil
-		s.growTabs()
+		s.resetTabs()
 	case c == 'n' && p.get(0, 0) == 6:
 		s.answer("\x1b[?%d;%dR", s.shownRow(), s.cur.x+1)
 	case c == 'u':

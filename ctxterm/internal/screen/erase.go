@@ -75,6 +75,12 @@ func (s *Screen) growTabs() {
 	}
 }
 
+// resetTabs puts a tab stop in every eighth column.
+func (s *Screen) resetTabs() {
+	s.tabs = s.tabs[:0]
+	s.growTabs()
+}
+
 // tab moves the cursor to the n-th next tab stop, or the last column.
 func (s *Screen) tab(n int) {
 	x := s.cur.x

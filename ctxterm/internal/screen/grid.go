@@ -7,12 +7,21 @@ type grid struct {
 	keys  keyboard // kitty's keyboard protocol has a stack for each screen
 }
 
-func newGrid(cols, rows int) *grid {
+func newGrid(rows int) *grid {
 	g := &grid{rows: make([]*row, rows)}
 	for y := range g.rows {
-		g.rows[y] = &row{fill: blank(0)}
+		g.rows[y] = new(row)
 	}
+	g.clear()
 	return g
+}
+
+// clear makes the grid a new one.
+func (g *grid) clear() {
+	for _, r := range g.rows {
+		r.reset(blank(0))
+	}
+	g.saved, g.keys = home, keyboard{}
 }
 
 // up scrolls rows top to bottom up by n. Lines that then have another

@@ -41,12 +41,18 @@ func (s *Screen) keep(r *row) {
 	}
 	c := &h.chunks[len(h.chunks)-1]
 	had := cap(c.data)
-	length := r.length(s.cols)
+	length, tail := r.length(s.cols), false
 	if r.wrapped {
 		length = s.cols
+	} else if tail = length > r.used && r.fill.r == ' '; tail {
+		length = r.used
 	}
 	var st style
 	c.data = s.appendCells(c.data, r, 0, length, &st, -1)
+	if tail {
+		c.data = append(s.appendPen(c.data, st, r.fill.style), "\x1b[K"...)
+		st = r.fill.style
+	}
 	if st != (style{}) {
 		c.data = append(c.data, "\x1b[m"...)
 	}
@@ -98,7 +104,8 @@ func (h *history) last(n int, f func(line []byte, wrapped bool)) {
 }
 
 // Scrollback is the last lines that left the main screen at its top, with
-// their styles but without links, each ended by CRLF.
+// their styles but without links, each ended by CRLF. A coloured rest of a line
+// is an EL.
 func (s *Screen) Scrollback(lines int) []byte {
 	var out []byte
 	s.history.last(lines, func(line []byte, _ bool) {
@@ -121,6 +128,12 @@ func (s *Screen) appendCells(dst []byte, r *row, from, end int, st *style, left 
 		if look != *st {
 			dst = s.appendPen(dst, *st, look)
 			*st = look
+		}
+		if x >= r.used { // blank, or E
+			for ; x < end; x++ {
+				dst = append(dst, byte(c.r))
+			}
+			break
 		}
 		if n := r.same(x, end); n > 0 {
 			at := len(dst)

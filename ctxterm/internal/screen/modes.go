@@ -91,22 +91,32 @@ func number(n int, on bool) int {
 }
 
 // switchScreen goes to the alternate screen, which is empty then, or back.
+// Mode 1049 saves the cursor first, and restores it afterwards.
 func (s *Screen) switchScreen(alternate, cursor bool) {
-	if alternate {
-		if cursor && !s.Alternate() {
+	switch {
+	case !alternate:
+		s.showMain()
+		if cursor {
+			s.restore()
+		}
+	case !s.Alternate():
+		if cursor {
 			s.save()
 		}
-		if !s.Alternate() {
-			s.alternate = newGrid(s.cols, s.rows)
-			s.alternate.saved = home
-			s.grid = s.alternate
+		if s.alternate = s.spare; s.alternate == nil {
+			s.alternate = newGrid(s.rows)
+		} else {
+			s.alternate.clear()
 		}
-		return
+		s.grid, s.spare = s.alternate, nil
+	}
+}
+
+func (s *Screen) showMain() {
+	if s.alternate != nil {
+		s.spare = s.alternate
 	}
 	s.grid, s.alternate = s.main, nil
-	if cursor {
-		s.restore()
-	}
 }
 
 // privateState is what DECRQM says of a private mode: 1 set, 2 reset, 0

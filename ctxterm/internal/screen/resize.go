@@ -18,7 +18,7 @@ func (s *Screen) Resize(size termwire.Size) {
 	} else {
 		s.resizeGrid(s.main, &s.cur.y, wasCols, size.Rows)
 	}
-	s.rows = size.Rows
+	s.rows, s.spare = size.Rows, nil
 	s.top, s.bottom = 0, s.rows-1
 	s.cur.x = min(s.cur.x, s.cols-1)
 	s.cur.wrap, s.last = false, 0

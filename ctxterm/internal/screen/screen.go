@@ -41,6 +41,7 @@ type Screen struct {
 
 	main, alternate *grid // alternate is nil unless in use
 	grid            *grid // the one of them that shows
+	spare           *grid // for the next alternate screen, nil if there is none yet
 	cur             cursor
 	top, bottom     int // margins
 	tabs            []bool
@@ -75,6 +76,7 @@ func New(size termwire.Size, o Options) *Screen {
 	s := &Screen{cols: size.Cols, rows: size.Rows, reply: o.Reply}
 	s.history.lines = min(o.Scrollback, libctx.MaxTermScrollback)
 	s.widths = new(widths)
+	s.main = newGrid(s.rows)
 	s.marks, s.links = newTable(markSweep), newTable(libctx.MaxTermLinks)
 	s.reset()
 	return s
@@ -82,12 +84,11 @@ func New(size termwire.Size, o Options) *Screen {
 
 // reset is RIS. Title and scrollback stay.
 func (s *Screen) reset() {
-	s.main, s.alternate = newGrid(s.cols, s.rows), nil
-	s.main.saved = home
-	s.grid, s.cur, s.modes = s.main, home, defaultModes
+	s.showMain()
+	s.main.clear()
+	s.cur, s.modes = home, defaultModes
 	s.top, s.bottom = 0, s.rows-1
-	s.tabs = nil
-	s.growTabs()
+	s.resetTabs()
 	s.single, s.last = 0, 0
 	s.colors = colors{}
 }

@@ -222,6 +222,8 @@ func TestScrollback(t *testing.T) {
 		{"1\r\n2\r\n3\r\n4\r\n5\r\n6", 1, "2\r\n"},
 		{"\x1b[1;44m1 \x1b[m.  \r\n\r\n\r\n\r\n\r\n", 10, "\x1b[0;1;44m1 \x1b[m.\r\n\r\n"},
 		{"\x1b[44m1\r\n\n\n\n\n", 2, "\x1b[0;44m1\x1b[m\r\n\r\n"},
+		{"x\x1b[44m\x1b[K\r\n\n\n\n", 2, "x\x1b[0;44m\x1b[K\x1b[m\r\n"},
+		{"\x1b#8\x1b[S", 2, "EEEEEEEE\r\n"},
 		{"漢e\u0301\x1b]8;;http://x/\ax\r\n\n\n\n", 2, "漢e\u0301x\r\n"},
 		{"1\r\n2\r\n3\r\n4\r\n\x1b[?1049h5\r\n\n\n\n\n6", 10, "1\r\n"},
 		{"1\r\n2\r\n3\r\n4\r\n5\x1b[3J", 10, ""},
