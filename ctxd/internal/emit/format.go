@@ -47,6 +47,7 @@ type shower struct {
 // call is one call between its frames.
 type call struct {
 	line    string // its command line
+	tool    libctx.Tool
 	begun   bool   // which has been shown
 	refused bool
 }
@@ -63,10 +64,13 @@ func (s *shower) append(dst []byte, f wire.Frame) []byte {
 			s.calls = map[libctx.Call]*call{}
 		}
 		if len(s.calls) < maxCalls {
-			s.calls[f.Call] = &call{line: clip(command(f.Name, f.Arguments), libctx.MaxEmitCommand)}
+			s.calls[f.Call] = &call{tool: f.Name, line: clip(command(f.Name, f.Arguments), libctx.MaxEmitCommand)}
 		}
 	case *wire.ToolPolicy:
 		c := s.find(f.Call, f.Name)
+		if f.Via != "" {
+			c.tool = f.Name
+		}
 		dst = s.begin(dst, c)
 		if c.refused = !f.Allowed; c.refused {
 			why := f.Code
@@ -83,7 +87,7 @@ func (s *shower) append(dst []byte, f wire.Frame) []byte {
 		}
 		dst = s.begin(dst, c)
 		dst = appendOutput(dst, f.Content, f.Truncated)
-		dst = append(append(append(dst, mark...), status(f)...), '\n')
+		dst = append(append(append(dst, mark...), status(c, f)...), '\n')
 	}
 	return dst
 }
@@ -96,7 +100,7 @@ func (s *shower) find(id libctx.Call, name libctx.Tool) *call {
 	if name == "" {
 		name = libctx.Tool(id)
 	}
-	return &call{line: inert.Line(string(name))}
+	return &call{tool: name, line: inert.Line(string(name))}
 }
 
 // begin shows the command line of a call, once.
@@ -117,7 +121,7 @@ func (s *shower) missed(dst []byte, n int) []byte {
 }
 
 // status is how a call ended, and how long it took.
-func status(f *wire.ToolResult) string {
+func status(c *call, f *wire.ToolResult) string {
 	text := dim + "ok"
 	if f.Status != "ok" {
 		text = red + inert.Line(f.Status) + reset + dim
@@ -129,7 +133,7 @@ func status(f *wire.ToolResult) string {
 	if d >= 10*time.Second {
 		d = d.Round(time.Second)
 	}
-	return text + ", " + d.String() + " " + inert.Line(string(f.Name)) + reset
+	return text + ", " + d.String() + " " + inert.Line(string(c.tool)) + reset
 }
 
 // appendOutput adds the first lines of what a tool said, and how many there are

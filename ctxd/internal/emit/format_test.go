@@ -68,6 +68,13 @@ func TestShown(t *testing.T) {
 			[]wire.Frame{calls("c1", "shell.exec", `{"cmd":"make"}`), decides("c1", true), failed},
 			"┃ coder shell.exec make\n┃ make: *** No rule\n┃ error, exit 2, 31s shell.exec\n",
 		},
+		"a call through tsh": {
+			[]wire.Frame{
+				calls("c1", "tsh", `{"args":["fs.read","x"]}`),
+				&wire.ToolPolicy{Call: "c1", Allowed: true, Via: "tsh", Name: "fs.read"}, results("c1", "tsh", "ok", "y"),
+			},
+			"┃ coder fs.read x\n┃ y\n┃ ok, 4ms fs.read\n",
+		},
 		"a refused call": {
 			[]wire.Frame{calls("c1", "shell.exec", `{"cmd":"make"}`), decides("c1", false), results("c1", "shell.exec", "error", "not permitted")},
 			"┃ coder shell.exec make\n┃ refused agent_policy: no line allows coder_t tool:shell.exec execute\n",
