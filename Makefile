@@ -19,10 +19,10 @@ export GOFLAGS := -trimpath -buildvcs=false -tags=urfave_cli_no_docs
 LDFLAGS := -s -w -buildid= -X cortexfs.org/libctx.Version=$(VERSION)
 GOBUILD := CGO_ENABLED=0 go build -ldflags '$(LDFLAGS)'
 
-.PHONY: help setup setup-tests build demo test lint alone fuzz soak bench pictures install clean $(PROGRAMS)
+.PHONY: help setup setup-tests build demo test lint alone fuzz soak bench bench-term pictures install clean $(PROGRAMS)
 
 help: ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 10
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 10
 
 setup: ## install what the suite needs and this machine lacks, with apt
 	@scripts/setup
@@ -62,6 +62,10 @@ soak: ## kill, fill and flood the suite for TIME, then check every ledger (docs/
 
 bench: ## measure beside the floors, about five minutes (docs/performance.md)
 	@cd tests && go test -run '^$$' -bench . -timeout 20m ./bench
+
+bench-term: ## measure terminals beside tmux, screen and dtach, about ten minutes (docs/performance.md)
+	@scripts/setup tests
+	@cd tests && go test -run '^$$' -bench . -timeout 60m ./benchterm
 
 pictures: ## draw the pictures of the README anew, from real runs
 	@cd tests && go test -count 1 ./pictures -args -update

@@ -2,7 +2,7 @@
 // lines as fast as they are taken, gives keys back, or draws one screen.
 //
 //	flood lines BYTES plain|coloured GATE   waits until GATE can be read, writes, then writes "PID PARENT NANOSECONDS" to GATE.done
-//	flood echo                              says ready, then gives back every byte as it comes
+//	flood echo                              answers every byte as it comes by how many there were: "<000001>"
 //	flood draw ROWS                         draws ROWS lines, then waits for the end of its input
 //
 // After its work it stays until its terminal is gone.
@@ -103,11 +103,15 @@ func echo() error {
 	if err := raw(); err != nil {
 		return err
 	}
-	if _, err := os.Stdout.WriteString("ready\r\n"); err != nil {
-		return err
+	buf := make([]byte, 1)
+	for n := 1; ; n++ {
+		if _, err := os.Stdin.Read(buf); err != nil {
+			return err
+		}
+		if _, err := fmt.Printf("<%06d>", n); err != nil {
+			return err
+		}
 	}
-	_, err := io.Copy(os.Stdout, os.Stdin)
-	return err
 }
 
 func draw(rows int) error {
