@@ -22,7 +22,7 @@ GOBUILD := CGO_ENABLED=0 go build -ldflags '$(LDFLAGS)'
 .PHONY: help setup setup-tests build demo test lint alone fuzz soak bench bench-term pictures install clean $(PROGRAMS)
 
 help: ## list the targets
-	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 10
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
 
 setup: ## install what the suite needs and this machine lacks, with apt
 	@scripts/setup
