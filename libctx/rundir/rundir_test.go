@@ -71,3 +71,29 @@ func TestEnsureRefusesPreparedDirectories(t *testing.T) {
 		}
 	}
 }
+
+func TestEnsureTerminals(t *testing.T) {
+	dir := t.TempDir()
+	for _, path := range []string{"cortexfs/terminal", "cortexfs-7/0123456789abcdef/terminal"} {
+		l := paths.Layout{Terminals: filepath.Join(dir, path), System: true}
+		for range 2 {
+			if err := EnsureTerminals(l); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for at := l.Terminals; at != dir; at = filepath.Dir(at) {
+			if st, err := os.Lstat(at); err != nil || st.Mode() != os.ModeDir|0o700 {
+				t.Errorf("%s: %v, %v", at, st.Mode(), err)
+			}
+		}
+		for at := l.Terminals; at != dir; at = filepath.Dir(at) {
+			if err := os.Chmod(at, 0o711); err != nil {
+				t.Fatal(err)
+			}
+			if err := EnsureTerminals(l); !errdefs.Is(err, errdefs.Denied) {
+				t.Errorf("%s is open to others: %v", at, err)
+			}
+			os.Chmod(at, 0o700)
+		}
+	}
+}

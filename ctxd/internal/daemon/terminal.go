@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 
 	"cortexfs.org/ctxd/internal/config"
@@ -102,10 +103,8 @@ func (t TerminalOptions) config(o Options) (cfg terminal.Config, err error) {
 		}
 		cfg.Sandbox.Mounts = append(cfg.Sandbox.Mounts, line)
 	}
-	if t.Workspace == "" {
-		if cfg.Sandbox.Workspace, err = os.Getwd(); err != nil {
-			return cfg, errdefs.New(errdefs.KindOf(err), "current directory: %w", err).WithHint("name one with --workspace")
-		}
+	if cfg.Sandbox.Workspace, err = filepath.Abs(t.Workspace); err != nil {
+		return cfg, errdefs.New(errdefs.KindOf(err), "current directory: %w", err).WithHint("name one with --workspace")
 	}
 	return cfg, nil
 }

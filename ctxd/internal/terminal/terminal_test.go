@@ -280,6 +280,9 @@ func TestKilled(t *testing.T) {
 	if meta, err := w.place().Load(); err != nil || meta.State != resource.Running {
 		t.Errorf("%+v, %v", meta, err)
 	}
+	if views, err := filepath.Glob(filepath.Join(w.layout.View("coder"), "live-*")); err != nil || len(views) != 1 {
+		t.Errorf("%v, %v", views, err)
+	}
 }
 
 // TestLeftovers: a stale link and a dead socket are replaced.
