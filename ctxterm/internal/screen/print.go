@@ -1,6 +1,10 @@
 package screen
 
-import "cortexfs.org/libctx"
+import (
+	"bytes"
+
+	"cortexfs.org/libctx"
+)
 
 // ascii writes printable ASCII.
 func (s *Screen) ascii(text []byte) {
@@ -76,10 +80,12 @@ func (s *Screen) write(r rune) {
 
 // repeat is REP: the last character again, if nothing came between.
 func (s *Screen) repeat(n int) {
-	for range min(n, libctx.MaxTermRepeat) {
-		if s.last == 0 {
-			return
-		}
+	n = min(n, libctx.MaxTermRepeat)
+	if s.last > 0 && s.last < 0x80 && s.cur.charsets[s.cur.shift] == 'B' {
+		s.ascii(bytes.Repeat([]byte{byte(s.last)}, n))
+		return
+	}
+	for ; n > 0 && s.last != 0; n-- {
 		s.write(s.last)
 	}
 }
