@@ -45,10 +45,11 @@ func (sh *shell) terminal() error {
 	defer signal.Stop(keys)
 	signal.Notify(t.ends, unix.SIGHUP, unix.SIGTERM)
 	defer signal.Stop(t.ends)
+	defer job.Take(0)()
 	var err error
 	t.editor, err = editor.New(editor.Options{
 		Prompt: t.prompt(), Color: sh.conf.Color, History: sh.conf.History,
-		Words: t.words, Special: `'"\#`,
+		Dir: ".", Words: t.words, Special: `'"\#`,
 		Whole: func(text string) bool { return !command.Open(text) },
 		Lends: true,
 	})

@@ -20,6 +20,27 @@ type Ending struct{ Signal os.Signal }
 
 func (e Ending) Error() string { return "the shell is to end: " + e.Signal.String() }
 
+// Take makes the shell a process group of its own in the foreground of its terminal,
+// if it shares that of the program which started it; back undoes it. Without a group
+// of its own it could not name the one to give the terminal back to: the group may
+// be of another process namespace.
+func Take(fd int) (back func()) {
+	shared := unix.Getpgrp()
+	if shared == unix.Getpid() {
+		return func() {}
+	}
+	front, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP)
+	if err != nil || front != shared || unix.Setpgid(0, 0) != nil {
+		return func() {}
+	}
+	give(fd, unix.Getpid())
+	return func() {
+		if shared > 0 {
+			give(fd, shared)
+		}
+	}
+}
+
 // Run starts a program in the foreground and waits until it has ended or was
 // stopped; changes of other jobs that happen meanwhile go to other. Then the
 // terminal is the shell's again, with the modes it had before. Errors are those of
