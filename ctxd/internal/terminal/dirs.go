@@ -49,7 +49,12 @@ func makeDirs(p terminal.Place) (dirs, error) {
 			}
 		}
 		if err != nil {
-			return d, errdefs.New(errdefs.KindOf(err), "session %s of agent %s: %w", p.Session, p.Agent, err)
+			e := errdefs.New(errdefs.KindOf(err), "session %s of agent %s: %w", p.Session, p.Agent, err)
+			if missing && errdefs.Is(err, errdefs.Denied) {
+				// In a tree of root the homes of users are the server's to make.
+				e.WithHint("a first message makes it: ctx agent send %s hello", p.Agent)
+			}
+			return d, e
 		}
 		if missing {
 			d.made = append(d.made, at)
