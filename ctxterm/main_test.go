@@ -13,6 +13,10 @@ import (
 
 // The tests run this test binary as ctxterm.
 func TestMain(m *testing.M) {
+	if path := os.Getenv("RUN_CLIENT"); path != "" {
+		connect(path)
+		os.Exit(0)
+	}
 	if os.Getenv("RUN_CTXTERM") != "" {
 		os.Unsetenv("RUN_CTXTERM")
 		main()

@@ -122,12 +122,12 @@ func run(c *cli.Context, std Streams) (int, error) {
 	signal.Notify(signals, syscall.SIGWINCH, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 	defer signal.Stop(signals)
 
+	defer hostterm.Raw(std.In)()
 	p, err := start(ptyproc.Config{Argv: c.Args().Slice(), Env: withTerm(std.Env), Size: size})
 	if err != nil {
 		return 0, err
 	}
 	defer p.Close()
-	defer hostterm.Raw(std.In)()
 
 	done := make(chan struct{})
 	defer close(done)

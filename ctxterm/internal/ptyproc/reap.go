@@ -31,9 +31,9 @@ func (p *Proc) Tend(done <-chan struct{}) {
 	defer signal.Stop(events)
 	for {
 		p.reap()
+		p.sendOn()
 		select {
 		case <-events:
-			p.sendOn()
 		case <-done:
 			return
 		}
