@@ -93,7 +93,7 @@ func lost(o Options, c *conn, err error) error {
 	if c.last != nil {
 		return errdefs.New(c.last.Code, "terminal %s: %s", o.Name, c.last.Message)
 	}
-	return errdefs.New(errdefs.KindOf(err), "terminal %s: %w", o.Name, err)
+	return errdefs.New(errdefs.KindOf(err), "terminal %s: %w", o.Name, err).WithHint("ctx terminal status %s says what became of it", o.Name)
 }
 
 // GoneReader is closed when nobody can read from the pipe behind f any more, so

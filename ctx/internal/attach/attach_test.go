@@ -236,8 +236,8 @@ func TestAttach(t *testing.T) {
 	if !p.isCooked() {
 		t.Error("the modes are not as before")
 	}
-	seen := p.sees("\x1b[23;0t\x1b[20;1H\r\n")
-	if !strings.HasPrefix(seen, "\x1b[22;0t\r"+strings.Repeat("\n", 24)+"PICTURE") || !strings.HasSuffix(seen, "NOW"+termwire.ResetSequence+"\x1b[23;0t\x1b[20;1H\r\n") {
+	seen := p.sees(takeBack + "\x1b[20;1H\r\n")
+	if !strings.HasPrefix(seen, putAside+"\r"+strings.Repeat("\n", 24)+"PICTURE") || !strings.HasSuffix(seen, "NOW"+termwire.ResetSequence+takeBack+"\x1b[20;1H\r\n") {
 		t.Errorf("the terminal saw %q", seen)
 	}
 }
@@ -274,7 +274,7 @@ func TestEnds(t *testing.T) {
 			if got.End != c.want.End || errdefs.KindOf(got.err) != c.kind {
 				t.Errorf("%+v, %v", got.End, got.err)
 			}
-			p.sees("PICTURE" + termwire.ResetSequence + "\x1b[23;0t\x1b[24;1H\r\n")
+			p.sees("PICTURE" + termwire.ResetSequence + takeBack + "\x1b[24;1H\r\n")
 			if !p.isCooked() {
 				t.Error("the modes are not as before")
 			}

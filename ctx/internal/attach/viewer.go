@@ -200,15 +200,22 @@ func (v *viewer) resized(s termwire.Size) {
 	v.size = s
 }
 
-// write draws. The first time the person's own text is scrolled out of the way,
-// and the title of the window put aside.
+// What is put aside of the person's terminal, and taken back: the title of the
+// window, and whether a wheel turns cursor keys, which terminals begin with as
+// they please.
+const (
+	putAside = "\x1b[22;0t\x1b[?1007s"
+	takeBack = "\x1b[23;0t\x1b[?1007r"
+)
+
+// write draws. The first time the person's own text is scrolled out of the way.
 func (v *viewer) write(b []byte) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if !v.shown {
 		v.shown = true
-		lines := make([]byte, 0, libctx.MaxTermSide+16)
-		lines = append(lines, "\x1b[22;0t\r"...)
+		lines := make([]byte, 0, libctx.MaxTermSide+len(putAside)+1)
+		lines = append(lines, putAside+"\r"...)
 		for range v.tty.size().Rows { // from where the cursor is: what was written above it, and no more
 			lines = append(lines, '\n')
 		}
@@ -306,5 +313,5 @@ func (v *viewer) reset() {
 		return
 	}
 	row := min(v.size.Rows, v.tty.size().Rows)
-	fmt.Fprintf(v.Out, "%s\x1b[23;0t\x1b[%d;1H\r\n", termwire.ResetSequence, row)
+	fmt.Fprintf(v.Out, "%s\x1b[%d;1H\r\n", termwire.ResetSequence+takeBack, row)
 }
