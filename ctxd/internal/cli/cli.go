@@ -26,7 +26,8 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		Writer:          stdout,
 		ErrWriter:       stderr,
 		Description: "ctxd agent NAME serves one agent's socket. ctxd serve holds the sockets of all agents and\n" +
-			"starts ctxd agent when somebody connects; ctx starts it by itself where nothing listens.",
+			"starts ctxd agent when somebody connects; ctx starts it by itself where nothing listens.\n" +
+			"ctxd terminal AGENT is one terminal of an agent; ctx agent start has it started.",
 		DisableSliceFlagSeparator: true,
 		ExitErrHandler:            func(*cli.Context, error) {},
 		OnUsageError:              usage,
