@@ -32,12 +32,8 @@ func (k *Keeper) prove(ctx context.Context, s libctx.Session, r terminal.Receipt
 	if t.Session != s {
 		return bad("it is of session %s", t.Session)
 	}
-	layout, err := k.layoutOf(s, t.Socket.Path)
-	if err != nil {
+	if err := k.proveName(s, t); err != nil {
 		return err
-	}
-	if unit := supervise.Unit(layout, k.Agent, s); t.Unit != unit {
-		return bad("the unit of session %s is %s, not %.300q", s, unit, t.Unit)
 	}
 	if err := k.proveIdentity(t); err != nil {
 		return err
@@ -46,6 +42,18 @@ func (k *Keeper) prove(ctx context.Context, s libctx.Session, r terminal.Receipt
 		return err
 	}
 	return k.proveSocket(ctx, t)
+}
+
+// proveName: the unit and the socket are those of the session.
+func (k *Keeper) proveName(s libctx.Session, t terminal.Launch) error {
+	layout, err := k.layoutOf(s, t.Socket.Path)
+	if err != nil {
+		return err
+	}
+	if unit := supervise.Unit(layout, k.Agent, s); t.Unit != unit {
+		return errdefs.New(errdefs.Invalid, "%w receipt: the unit of session %s is %s, not %.300q", supervise.ErrStale, s, unit, t.Unit)
+	}
+	return nil
 }
 
 // proveIdentity: the launcher runs as the receipt says, and that is the agent's

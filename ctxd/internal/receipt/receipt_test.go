@@ -141,6 +141,9 @@ func TestStop(t *testing.T) {
 	reused := c
 	reused.Terminal.PID, reused.Terminal.Start = e.Terminal.PID, e.Terminal.Start+1
 	w.ok(w.keeper.place("c").SetReceipt(reused))
+	foreign := e // true of every part of another session's terminal
+	foreign.Terminal.Session, foreign.Terminal.Socket = "f", w.start("f").Terminal.Socket
+	w.ok(w.keeper.place("f").SetReceipt(foreign))
 
 	var noted []libctx.Session
 	note := func(s libctx.Session, f wire.Frame) error {
@@ -170,7 +173,7 @@ func TestStop(t *testing.T) {
 	if got := stop("never-receipted"); got != "" {
 		t.Errorf("a terminal without a receipt: %s", got)
 	}
-	if got := stop(""); got != "a stopped, b gone, c stale" {
+	if got := stop(""); got != "a stopped, b gone, c stale, f stale" {
 		t.Errorf("all: %s", got)
 	}
 	if got := stop("a"); got != "a gone" {

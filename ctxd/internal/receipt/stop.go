@@ -49,6 +49,9 @@ func (k *Keeper) Plan(ctx context.Context, s libctx.Session) ([]Target, error) {
 			continue
 		}
 		if err == nil {
+			err = k.proveName(name, r.Terminal)
+		}
+		if err == nil {
 			err = supervise.Prove(ctx, instance(r.Terminal))
 		}
 		plan = append(plan, Target{Session: name, receipt: r, keeper: k, refused: err})
