@@ -14,6 +14,7 @@ var fuzzed = map[string]string{
 	"ctxd/internal/model/anthropic FuzzEvent":    "events of Anthropic's format",
 	"ctxd/internal/model/debug FuzzScript":       "scripts of debug/script",
 	"ctx/internal/markdown FuzzRender":           "what models write, on a terminal",
+	"ctx/internal/attach FuzzScan":               "what is typed to a terminal",
 	"ctx/internal/cli FuzzReorder":               "words of a command line",
 	"ctxd/internal/model/failure FuzzParse":      "what providers say of failures",
 	"ctxd/internal/model/failure FuzzRetryAfter": "waits that providers ask for",
