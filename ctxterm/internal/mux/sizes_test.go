@@ -135,7 +135,7 @@ func TestDrawnAtItsTime(t *testing.T) {
 		}
 		r.print("x")
 		synctest.Wait()
-		time.Sleep(time.Hour)
+		<-time.After(time.Hour)
 		r.print("y")
 		synctest.Wait()
 		r.print("z")
