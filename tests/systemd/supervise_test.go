@@ -153,7 +153,7 @@ func TestSuperviseWithoutManager(t *testing.T) {
 	wants(t, "proof after it", with(u, "prove", i), "ENOENT: ")
 }
 
-var session = regexp.MustCompile(`session=(\w+)`)
+var loggedIn = regexp.MustCompile(`session=(\w+)\.`)
 
 // TestSuperviseLogout: whoever lingers may log out. Without that the manager ends
 // with the last session, and all its units. What is no unit lives as long as its
@@ -176,9 +176,9 @@ func TestSuperviseLogout(t *testing.T) {
 	} {
 		u := m.NewUser(t, c.linger)
 		s := u.Login(160, 24)
-		s.Type("echo session=$XDG_SESSION_ID\n")
-		s.Await("the session", session.MatchString)
-		id := session.FindStringSubmatch(s.Text())[1]
+		s.Type("echo session=$XDG_SESSION_ID.\n")
+		s.Await("the session", loggedIn.MatchString)
+		id := loggedIn.FindStringSubmatch(s.Text())[1]
 		if out := u.Must("supervisor", "linger"); out != strconv.FormatBool(c.linger)+"\n" {
 			t.Errorf("%s: linger is %q", c.name, out)
 		}

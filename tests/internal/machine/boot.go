@@ -122,8 +122,15 @@ func (m *Machine) boot(top, tree, programs string) (err error) {
 		text, _ := os.ReadFile(m.dir + "/console")
 		return fmt.Errorf("systemd-nspawn: %w: %s", err, tail(text))
 	}
+	if out, err := m.enter("/bin/sh", "-euc", unlock).CombinedOutput(); err != nil {
+		return fmt.Errorf("settings of user namespaces: %w: %s", err, out)
+	}
 	return nil
 }
+
+// unlock lets settings of user namespaces be written, as on a machine that is no
+// container: bwrap takes the right to make more of them from what it starts.
+const unlock = "mount -t proc proc /mnt; mount --bind /mnt/sys/user /proc/sys/user; umount /mnt"
 
 // up reads what nspawn tells until the machine is up and returns its leader.
 func (m *Machine) up(news *net.UnixConn) (int, error) {

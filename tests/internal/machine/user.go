@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -91,15 +92,30 @@ func (u *User) Processes(name string) []int {
 	return pids
 }
 
-// Kill kills a process by the host's number and waits until it is gone.
+// InUnit reports whether a process, by the host's number, is in a unit whose name
+// begins so.
+func (u *User) InUnit(pid int, prefix string) bool {
+	u.t.Helper()
+	groups, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
+	if err != nil {
+		u.t.Fatal(err)
+	}
+	return strings.Contains(string(groups), "/"+prefix)
+}
+
+// Kill kills a process, unless it is gone already, by the host's number and waits
+// until it is gone.
 func (u *User) Kill(pid int) {
 	u.t.Helper()
 	fd, err := unix.PidfdOpen(pid, 0)
+	if err == unix.ESRCH {
+		return
+	}
 	if err != nil {
 		u.t.Fatalf("process %d: %v", pid, err)
 	}
 	defer unix.Close(fd)
-	if err := unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0); err != nil {
+	if err := unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0); err != nil && err != unix.ESRCH {
 		u.t.Fatalf("kill %d: %v", pid, err)
 	}
 	waitExit(pid, time.Now().Add(patience))
@@ -115,6 +131,18 @@ func (u *User) Gone(pid int) {
 				u.t.Fatalf("%s, process %d, does not end", p.name, pid)
 			}
 		}
+	}
+}
+
+// Ended waits until the user has no process of that name.
+func (u *User) Ended(name string) {
+	u.t.Helper()
+	deadline := time.Now().Add(patience)
+	for pids := u.Processes(name); len(pids) > 0; pids = u.Processes(name) {
+		if time.Now().After(deadline) {
+			u.t.Fatalf("%s, process %d, does not end", name, pids[0])
+		}
+		waitExit(pids[0], deadline)
 	}
 }
 
