@@ -166,10 +166,11 @@ const (
 	ManagerTimeout    = 10 * time.Second       // for an answer of a systemd manager
 
 	MaxTermBacklog = 4 << 20                // bytes of frames that wait for a client of a terminal before it lags
-	MaxTermPending = 1 << 20                // bytes of output the screen of a terminal is behind, at most
+	MaxTermPending = 4 << 20                // bytes of output the screen of a terminal is behind, at most
 	MaxTermTyped   = 256 << 10              // bytes typed into a terminal that wait for its program
 	MaxTermEmitted = 64 << 10               // bytes of emitters that wait until a terminal can show them
 	MaxTermLine    = 64 << 10               // bytes of a client's first line, and of a line of one that may not type
+	TermLazy       = 100 * time.Millisecond // that output waits for the screen while nobody looks at that
 	TermRedraw     = 33 * time.Millisecond  // between two screens for a client of another size than the terminal
 	TermHangup     = 500 * time.Millisecond // from SIGHUP to a terminal's program until SIGTERM, and until SIGKILL
 	TermFarewell   = 2 * time.Second        // that a client has to take each part of what is left when the program has ended

@@ -88,6 +88,7 @@ func (c *Client) Leave() {
 	c.gone = true
 	c.place, c.own, c.fresh = place{}, nil, nil
 	delete(c.m.clients, c)
+	c.draw(false)
 	c.rouse()
 	c.m.fit()
 }
@@ -102,6 +103,18 @@ func (c *Client) Refuse(err error, last bool) {
 	}
 	c.closed = c.closed || last
 	c.rouse()
+}
+
+// draw says whether the client is drawn from now on.
+func (c *Client) draw(drawn bool) {
+	if c.drawn != drawn {
+		c.drawn = drawn
+		if drawn {
+			c.m.drawn++
+		} else {
+			c.m.drawn--
+		}
+	}
 }
 
 // say gives the client a frame of its own.
@@ -170,7 +183,8 @@ func (c *Client) take() ([]byte, bool) {
 			b := c.fresh
 			c.fresh, c.stop, c.joining = nil, -1, false
 			if !c.follow {
-				c.place, c.drawn, c.busy = place{}, true, true
+				c.place, c.busy = place{}, true
+				c.draw(true)
 			}
 			return b, true
 		}

@@ -7,9 +7,11 @@
 // client has a place; a client that falls libctx.MaxTermBacklog behind loses its
 // place, is told that it lagged, and gets the screen and a new place once it
 // reads again. So memory does not depend on how many clients there are or what
-// they do. The screen is kept by a goroutine of its own, the painter, which is
-// behind by libctx.MaxTermPending at most: only then, and for the moment in which
-// an emitter's lines are put between the program's, does the program wait.
+// they do. The screen is kept by a goroutine of its own, the painter. While nobody
+// needs the screen it takes its time, libctx.TermLazy, so that of a flood it has to
+// draw only the end; it is behind by libctx.MaxTermPending at most. Only then, and
+// for the moment in which an emitter's lines are put between the program's, does
+// the program wait.
 //
 // A client of the terminal's size, and one without a size, gets the program's
 // bytes. A client of another size is drawn: it gets screens that fit it, one at a
@@ -21,6 +23,7 @@ package mux
 
 import (
 	"sync"
+	"time"
 
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/termwire"
@@ -29,6 +32,8 @@ import (
 // Screen is the emulated terminal. One goroutine at a time uses it.
 type Screen interface {
 	Write(program []byte)
+	// Flood is Write for much at once.
+	Flood(program []byte)
 	Resize(termwire.Size)
 	// Redraw is what makes a terminal of the view's size show the screen; one of
 	// the screen's own size can then go on with what the program writes.
@@ -97,6 +102,9 @@ type Mux struct {
 	asleep  []*Client // their writers wait for the stream
 	wanting []*Client // they wait for ground, to get a screen and a place
 	pending batch     // what the screen has not seen
+	drawn   int       // clients that are
+	dozing  bool      // the painter is to be woken by the alarm
+	alarm   *time.Timer
 	emitted emitted
 	ended   bool // there will be no more output
 	over    bool // and all of it is on the screen: clients that have it get exit
@@ -119,6 +127,7 @@ func New(cfg Config) *Mux {
 		keys: newKeys(cfg.Program),
 	}
 	m.room.L = &m.mu
+	m.alarm = time.AfterFunc(libctx.TermLazy, m.kick)
 	cfg.Recorder.Resize(cfg.Size)
 	m.screen = cfg.Screen(cfg.Size, m.keys.reply)
 	m.running.Go(m.keys.write)
@@ -138,7 +147,15 @@ func (m *Mux) Write(program []byte) (int, error) {
 	}
 	m.pending.program = append(m.pending.program, program...)
 	m.ground = ground
-	m.changed()
+	m.version++
+	switch {
+	case m.drawn > 0, len(m.emitted.text) > 0, len(m.pending.program) > libctx.MaxTermPending/2,
+		len(m.filtered) != len(program): // there may be a question
+		m.kick()
+	case !m.dozing:
+		m.dozing = true
+		m.alarm.Reset(libctx.TermLazy)
+	}
 	m.publish(m.filtered)
 	if ground {
 		m.serveWanting()
@@ -217,6 +234,7 @@ func (m *Mux) Close() {
 	m.ended = true // emitters wait no more
 	m.room.Broadcast()
 	m.mu.Unlock()
+	m.alarm.Stop()
 	close(m.quit)
 	m.keys.close()
 	m.running.Wait()

@@ -14,6 +14,9 @@ type batch struct {
 	marks   []mark
 }
 
+// keptBytes is the memory that is kept for the next batch after a small one.
+const keptBytes = 256 << 10
+
 // maxMarks is how many marks wait before those who make them do.
 const maxMarks = 1024
 
@@ -37,12 +40,15 @@ func (m *Mux) paint() {
 		m.mu.Lock()
 		next, now := m.pending, m.now()
 		m.pending = batch{done.program[:0], done.marks[:0]}
+		m.dozing = false
 		m.room.Broadcast()
 		m.mu.Unlock()
 
 		m.feed(next)
 		clear(next.marks)
-		done = next
+		if done = next; cap(done.program) > keptBytes && len(next.program) < keptBytes {
+			done.program = nil // the flood is over
+		}
 		if due := m.draw(now); !due.IsZero() {
 			timer.Reset(time.Until(due))
 		}
@@ -75,7 +81,7 @@ func (m *Mux) feed(b batch) {
 		if k.at > from || k.size != (termwire.Size{}) || i == 0 {
 			made = map[View][]byte{}
 		}
-		m.screen.Write(b.program[from:k.at])
+		m.screen.Flood(b.program[from:k.at])
 		from = k.at
 		if k.size != (termwire.Size{}) {
 			m.screen.Resize(k.size)
@@ -84,7 +90,7 @@ func (m *Mux) feed(b batch) {
 			m.answer(k, made)
 		}
 	}
-	m.screen.Write(b.program[from:])
+	m.screen.Flood(b.program[from:])
 }
 
 // answer makes the screen that a client waits for, unless its wish is void.

@@ -24,7 +24,7 @@ func (m *Mux) want(c *Client) {
 		// Of a drawn client nothing has to be exact. One that waits for ground is
 		// drawn until then, so that a program which stops in the middle of a
 		// sequence does not leave it without a picture.
-		c.drawn = true
+		c.draw(true)
 		c.shown = m.version - 1
 		m.kick()
 	}
@@ -63,7 +63,8 @@ func (m *Mux) serve(c *Client) {
 		}
 		c.place, c.joining = m.out.here(), true
 	}
-	c.drawn, c.busy = false, false
+	c.draw(false)
+	c.busy = false
 	c.stop, c.fresh = m.out.end, nil
 	m.pending.marks = append(m.pending.marks, mark{
 		at: len(m.pending.program), client: c, wish: c.wish, seq: m.seq, version: m.version,
