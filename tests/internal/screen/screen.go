@@ -31,6 +31,9 @@ type Screen struct {
 	em      *vt.Emulator
 	over    bool // nothing more will be drawn
 	raw     strings.Builder
+	modes   modes
+	likes   []*Screen // that wait to look like this one
+	heard   int       // how often one that this waits to look like was drawn
 }
 
 // Start runs a program in a new session on a new terminal of that size. At the
@@ -51,6 +54,7 @@ func Start(t testing.TB, cmd *exec.Cmd, columns, rows int) *Screen {
 	cmd.SysProcAttr.Setsid, cmd.SysProcAttr.Setctty = true, true
 	s := &Screen{t: t, cmd: cmd, tty: master, line: slave, em: vt.NewEmulator(columns, rows), ends: make(chan struct{})}
 	s.changed.L = &s.mu
+	s.modes.follow(s.em)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -81,6 +85,7 @@ func (s *Screen) draw() {
 		s.over = err != nil
 		s.changed.Broadcast()
 		s.mu.Unlock()
+		s.hear()
 		if err != nil {
 			return
 		}
@@ -205,6 +210,13 @@ func (s *Screen) WroteAfter(n int, bytes string) {
 
 func (s *Screen) await(what string, ready func() bool) {
 	s.t.Helper()
+	s.awaitOr(func() string { return what }, ready)
+}
+
+// awaitOr waits until ready, called with mu held, returns true; what says what
+// did not come.
+func (s *Screen) awaitOr(what func() string, ready func() bool) {
+	s.t.Helper()
 	late := false
 	timer := time.AfterFunc(world.Patience, func() {
 		s.mu.Lock()
@@ -217,7 +229,7 @@ func (s *Screen) await(what string, ready func() bool) {
 	defer s.mu.Unlock()
 	for s.half() || !ready() {
 		if late || s.over {
-			s.t.Fatalf("%s: did not come; the screen is\n%s", what, s.text())
+			s.t.Fatalf("%s: did not come; the screen is\n%s", what(), s.text())
 		}
 		s.changed.Wait()
 	}
