@@ -395,8 +395,9 @@ func TestContinue(t *testing.T) {
 	}
 	p.signals <- unix.SIGCONT
 	s.gets(&termwire.Detach{})
-	s = p.accept(&termwire.Attach{Size: size, Term: "vt100"})
-	s.sends(&termwire.Hello{Protocol: 1, Mode: "attach", Size: size}, &termwire.Exit{Code: 143})
+	s = p.accept(firstAttach())
+	s.sends(&termwire.Hello{Protocol: 1, Mode: "attach", Size: size}, &termwire.Screen{Size: size, Data: []byte("AGAIN")}, &termwire.Exit{Code: 143})
+	p.sees(takeBack + "\x1b[24;1H\r\n" + putAside + "\r" + strings.Repeat("\n", 24) + "AGAIN") // the text of others is not drawn over
 	if got := <-client; got.err != nil || got.Code != 143 || !p.isCooked() {
 		t.Errorf("%+v", got)
 	}

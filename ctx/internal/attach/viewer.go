@@ -49,6 +49,7 @@ const (
 	again         // connect again, for a new picture
 	help          // and say before what the keys are
 	suspend       // and stop this process before
+	taken         // somebody else had the terminal: its modes are set again too
 )
 
 // gone is the end of who has no terminal any more.
@@ -86,6 +87,8 @@ func (v *viewer) run(ctx context.Context) (End, error) {
 		<-read
 	}()
 	for {
+		v.ended = make(chan result, 1)
+		go v.drawing(v.conn, v.ended)
 		next, r := v.follow(ctx)
 		if next == over {
 			return r.end, r.err
@@ -99,12 +102,40 @@ func (v *viewer) run(ctx context.Context) (End, error) {
 			v.reset()
 			v.tty.restore()
 			unix.Kill(os.Getpid(), unix.SIGSTOP)
+			v.shown = false // what was written meanwhile is the person's
+			if err := v.continued(ctx); err != nil {
+				return End{}, err
+			}
+		case taken:
 			if err := v.tty.raw(); err != nil {
 				return End{}, errdefs.New(errdefs.KindOf(err), "terminal: %w", err)
 			}
+			v.reset()
+			v.shown = false
 		}
 		if err := v.connect(ctx); err != nil {
 			return End{}, err
+		}
+	}
+}
+
+// continued waits until this process goes on and has the terminal again.
+func (v *viewer) continued(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case s := <-v.signals:
+			switch s {
+			case unix.SIGWINCH, unix.SIGTSTP:
+			case unix.SIGCONT:
+				if err := v.tty.raw(); err != nil {
+					return errdefs.New(errdefs.KindOf(err), "terminal: %w", err)
+				}
+				return nil
+			default:
+				return signalled(s).err
+			}
 		}
 	}
 }
@@ -132,7 +163,7 @@ func (v *viewer) read(quit <-chan struct{}) {
 	}
 }
 
-// connect connects, and starts to draw.
+// connect connects. Nothing is drawn yet: the modes may not be set.
 func (v *viewer) connect(ctx context.Context) error {
 	term := v.Term
 	if len(term) > libctx.MaxName {
@@ -146,13 +177,9 @@ func (v *viewer) connect(ctx context.Context) error {
 	if v.watch {
 		first = &termwire.Watch{Size: v.tty.size(), Term: term, Scrollback: lines}
 	}
-	c, err := dial(ctx, v.Options, first)
-	if err != nil {
-		return err
-	}
-	v.conn, v.ended = c, make(chan result, 1)
-	go v.drawing(c, v.ended)
-	return nil
+	var err error
+	v.conn, err = dial(ctx, v.Options, first)
+	return err
 }
 
 // drawing is draw in a goroutine of its own. A panic becomes an error, because
@@ -266,11 +293,8 @@ func (v *viewer) follow(ctx context.Context) (after, result) {
 				v.conn.request(&termwire.Resize{Size: v.tty.size()})
 			case unix.SIGTSTP:
 				return leave(suspend, result{})
-			case unix.SIGCONT: // whoever had the terminal meanwhile may have set it
-				if err := v.tty.raw(); err != nil {
-					return leave(over, result{err: errdefs.New(errdefs.KindOf(err), "terminal: %w", err)})
-				}
-				return leave(again, result{})
+			case unix.SIGCONT: // after a SIGSTOP, of which nobody is told
+				return leave(taken, result{})
 			default:
 				return leave(over, signalled(s))
 			}
