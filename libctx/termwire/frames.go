@@ -154,7 +154,14 @@ func checkFrame(f Frame) error {
 	case *Hello:
 		return f.Size.Valid()
 	case *Screen:
+		if f.Data == nil {
+			return errdefs.New(errdefs.Invalid, "member data_b64 is missing")
+		}
 		return f.Size.Valid()
+	case *Bytes:
+		if f.Data == nil {
+			return errdefs.New(errdefs.Invalid, "member data_b64 is missing")
+		}
 	case *Resized:
 		return f.Size.Valid()
 	case *Exit:

@@ -110,7 +110,7 @@ func TestUnknownFrame(t *testing.T) {
 	}
 	for _, bad := range []string{
 		`{"type":"resized","cols":0,"rows":1}`, `{"type":"exit","code":256}`, `{"type":"exit","code":-1}`, `{}`, `[]`,
-		`{"type":"output","seq":-1,"data_b64":""}`, `{"type":"output","seq":1,"data_b64":"x"}`,
+		`{"type":"output","seq":1}`, `{"type":"screen","cols":1,"rows":1,"data_b64":null}`, `{"type":"output","seq":-1,"data_b64":""}`, `{"type":"output","seq":1,"data_b64":"x"}`,
 	} {
 		if f, err := DecodeFrame([]byte(bad)); f != nil || !errdefs.Is(err, errdefs.Invalid) {
 			t.Errorf("%s: %v, %v", bad, f, err)
