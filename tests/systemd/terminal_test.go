@@ -185,9 +185,12 @@ func TestTerminal(t *testing.T) {
 			t.Errorf("starting again: %+v", r)
 		}
 
-		// One shell watches into a pipe, one is attached.
+		// One shell watches into a pipe, one on its terminal, one is attached.
 		watcher, _ := p.login()
 		watcher.Type("ctx agent watch coder | cat >watched; echo watched=$?\n")
+		eyes, _ := p.login()
+		eyes.Type("clear; ctx agent watch coder\n")
+		prompt(eyes)
 		in, _ := p.login()
 		attach(in)
 		in.Type("bash -c 'echo 12$((300+45)); pwd; touch .git/x'\r")
@@ -195,6 +198,11 @@ func TestTerminal(t *testing.T) {
 		in.See("/workspace")
 		in.See("Read-only file system")
 		prompt(in)
+		eyes.See("Read-only file system")
+		prompt(eyes)
+		eyes.Type("keys\rq")
+		eyes.See("[detached from coder/default]")
+		eyes.Last("$")
 		detach(in)
 		attach(in)
 		in.See("12345")
@@ -205,7 +213,7 @@ func TestTerminal(t *testing.T) {
 		}
 		in.See("[coder/default ended: exit code 129]") // of SIGHUP
 		watcher.See("watched=0")
-		if text := p.sh("cat watched"); !strings.Contains(text, "12345") {
+		if text := p.sh("cat watched"); !strings.Contains(text, "12345") || strings.Contains(text, "keys") {
 			t.Errorf("watched: %q", text)
 		}
 		p.lives()
