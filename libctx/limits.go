@@ -69,6 +69,7 @@ const (
 	MaxToolStderr     = 64 << 10  // bytes of standard error kept of a json-mode tool
 	MaxToolOutput     = 1 << 20   // bytes of standard output of a json-mode tool
 	MaxToolArguments  = 1 << 20   // bytes of the arguments a built-in tool reads
+	MaxSafeScript     = 8 << 10   // bytes of a shell script that is looked at for whether it only looks
 	MaxToolScript     = 4 << 10   // bytes of the two-line file of a built-in tool
 	MaxListDepth      = 64        // levels of directories one fs.list or fs.search call descends
 	MaxLineShown      = 2000      // characters of one line that fs.read shows

@@ -37,6 +37,7 @@ var fuzzed = map[string]string{
 	"libctx/price FuzzParse":                     "the table of prices",
 	"libctx/prompt FuzzRender":                   "templates of prompts",
 	"libctx/provider FuzzParse":                  "provider files",
+	"libctx/shellsafe FuzzScript":                "shell commands that may run without a question",
 	"libctx/skill FuzzFront":                     "front matter of skills",
 	"libctx/policy FuzzParse":                    "policies",
 	"libctx/procid FuzzParse":                    "/proc/PID/stat",
