@@ -32,6 +32,9 @@ func words(name libctx.Tool, arguments jsontext.Value) []string {
 	if list, ok := members["args"]; ok && len(members) == 1 {
 		var args []string
 		if json.Unmarshal(list, &args) == nil {
+			if joined(name, args) {
+				return args
+			}
 			return quoted(args)
 		}
 	}
@@ -51,6 +54,15 @@ func words(name libctx.Tool, arguments jsontext.Value) []string {
 		}
 	}
 	return []string{string(arguments)}
+}
+
+// joined reports whether the words of a call are one text to their tool.
+func joined(name libctx.Tool, args []string) bool {
+	if name == "tsh" && len(args) > 0 {
+		name = libctx.Tool(args[0])
+	}
+	f, _ := form.Of(name)
+	return f.Rest != ""
 }
 
 // typed is the command-line form of a built-in tool's arguments; false if there
