@@ -296,6 +296,8 @@ var kinds = map[string]func() Frame{
 	"reasoning_message":   func() Frame { return new(Message) },
 	"tool_call":           func() Frame { return new(ToolCall) },
 	"tool_policy":         func() Frame { return new(ToolPolicy) },
+	"approval_request":    func() Frame { return new(ApprovalRequest) },
+	"approval_result":     func() Frame { return new(ApprovalResult) },
 	"tool_result":         func() Frame { return new(ToolResult) },
 	"usage":               func() Frame { return new(Usage) },
 	"usage_uncertain":     func() Frame { return new(UsageUncertain) },

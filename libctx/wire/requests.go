@@ -127,6 +127,7 @@ var requests = map[string]func() Request{
 	"tsh":       func() Request { return new(Tsh) },
 	"resume":    func() Request { return new(Resume) },
 	"cancel":    func() Request { return new(Cancel) },
+	"approve":   func() Request { return new(Approve) },
 	"steer":     func() Request { return new(Steer) },
 	"follow_up": func() Request { return new(FollowUp) },
 	"finish":    func() Request { return new(Finish) },
@@ -162,6 +163,9 @@ func DecodeRequest(line []byte) (Request, error) {
 		return nil, errdefs.New(errdefs.Invalid, "unknown operation %.80q", *head.Op)
 	}
 	r := target()
+	if _, answer := r.(*Approve); answer {
+		return decodeApprove(line)
+	}
 	if err := Object(line, r); err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"cortexfs.org/ctxd/internal/approval"
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/libctx/wire"
@@ -30,11 +31,12 @@ type conn struct {
 	gone    context.Context // ends when the client is gone
 	leave   context.CancelFunc
 	streams sync.WaitGroup
+	asked   approval.Board // what is to be answered over it
 	mu      sync.Mutex
 	open    int
 }
 
-// Push, Note, Write, Gone and Hold are what package run needs of a client.
+// Push, Note, Write, Gone, Hold and Asked are what package run needs of a client.
 
 // Push takes a line if there is room and never waits.
 func (c *conn) Push(line []byte) bool { return c.out.try(line) }
@@ -64,6 +66,9 @@ func (c *conn) Hold() (release func(), err error) {
 		c.streams.Done()
 	}), nil
 }
+
+// Asked is the questions that are open on this connection.
+func (c *conn) Asked() *approval.Board { return &c.asked }
 
 // answer writes one frame that answers a request. What was done is also said
 // when the server has come to its end meanwhile.
@@ -122,6 +127,7 @@ func (c *conn) serve(ctx context.Context, handle func(context.Context, *conn, []
 		break
 	}
 	stop()
+	c.asked.Mute()
 	c.awaitStreams(ctx)
 	c.out.close()
 	c.sock.SetWriteDeadline(time.Now().Add(lastWords))

@@ -17,7 +17,7 @@ import (
 // row without a need admits nobody.
 type op struct {
 	need   authz.Need
-	check  bool // refused while the agent's files are refused; what is not, only ends things or reads the files itself
+	check  bool // refused while the agent's files are refused; what is not, only ends or answers things or reads the files itself
 	handle func(s *Server, ctx context.Context, c *conn, r wire.Request) error
 }
 
@@ -30,6 +30,7 @@ var ops = map[string]op{
 	"tsh":       {authz.OwnerOrRoot, false, (*Server).tsh},
 	"resume":    {authz.OwnerOrRoot, true, (*Server).resume},
 	"cancel":    {authz.OwnerOrRoot, false, (*Server).cancelRun},
+	"approve":   {authz.OwnerOrRoot, false, (*Server).approve},
 	"steer":     {authz.OwnerOrRoot, true, (*Server).say},
 	"follow_up": {authz.OwnerOrRoot, true, (*Server).say},
 	"finish":    {authz.OwnerOrRoot, true, (*Server).say},
@@ -62,6 +63,11 @@ func (s *Server) cancelRun(ctx context.Context, c *conn, r wire.Request) error {
 		return err
 	}
 	return c.answer(ctx, &wire.Accepted{Head: wire.Head{Type: "accepted", Run: run}, Op: "cancel"})
+}
+
+// approve answers nothing: the run tells its clients what was answered.
+func (s *Server) approve(_ context.Context, c *conn, r wire.Request) error {
+	return c.asked.Answer(r.(*wire.Approve))
 }
 
 // say answers accepted once the input is durable. The run tells its clients of

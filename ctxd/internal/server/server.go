@@ -187,6 +187,7 @@ func (s *Server) converse(ctx context.Context, a accept, busy bool) {
 	c.serve(ctx, func(ctx context.Context, c *conn, line []byte) error {
 		r, err := wire.DecodeRequest(line)
 		if err != nil {
+			c.asked.Malformed()
 			return err
 		}
 		row := ops[r.Op()]
