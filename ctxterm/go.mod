@@ -32,6 +32,7 @@ require (
 	github.com/xo/terminfo v0.0.0-20220910002029-abceb7e1c41e // indirect
 	github.com/xrash/smetrics v0.0.0-20240521201337-686a1a2994c1 // indirect
 	golang.org/x/sync v0.19.0 // indirect
+	mvdan.cc/sh/v3 v3.14.1 // indirect
 )
 
 replace cortexfs.org/libctx => ../libctx

@@ -179,13 +179,15 @@ func TestStages(t *testing.T) {
 		{"broken tool policy", tool(func(t *Tool) { t.PolicyError = "policy: line 1: …" }), "tool policy", ToolPolicy, "line 1"},
 		{"unknown effect", both(tool(func(t *Tool) { t.Effect = "" }), agent(func(a *Agent) { a.Perm = 7 })), "effects", EffectUnknown, "unknown"},
 		{"unknown effect by name", both(tool(func(t *Tool) { t.Effect = "unknown" }), agent(func(a *Agent) { a.Perm = 7 })), "effects", EffectUnknown, "unknown"},
-		{"effects of no meaning", agent(func(a *Agent) { a.Effects = "" }), "effects", EffectsUnreadable, ""},
+		{"effects of no meaning", agent(func(a *Agent) { a.Effects = "" }), "effects", BrokerUnavailable, ""},
 		{"controlled, host path", both(agent(func(a *Agent) { a.Effects = "controlled" }), args(`{"path":"/etc/passwd"}`)), "effects", HostReadDenied, "host_read"},
 		{"controlled, climbing path", both(agent(func(a *Agent) { a.Effects = "controlled" }), args(`{"path":"a/../../x"}`)), "effects", HostReadDenied, "host_read"},
 		{"controlled, quoted path", both(agent(func(a *Agent) { a.Effects = "controlled" }), args(`{"path":"\"\\x2fetc/passwd\""}`)), "effects", HostReadDenied, "host_read"},
 		{"controlled, quote alone", both(agent(func(a *Agent) { a.Effects = "controlled" }), args(`{"path":"\"/etc"}`)), "effects", HostReadDenied, "host_read"},
 		{"controlled, climbing word", both(agent(func(a *Agent) { a.Effects = "controlled" }), shell(`{"args":["fs.read","/workspace/../etc"]}`)), "effects", HostReadDenied, "host_read"},
-		{"nobody to ask", agent(func(a *Agent) { a.Approval = "ask" }), "approval", ApprovalMissing, "ask"},
+		{"approval", agent(func(a *Agent) { a.Approval = "ask" }), "approval", ApprovalMissing, "ask"},
+		{"approval of no meaning", agent(func(a *Agent) { a.Approval = "later" }), "approval", ApprovalMissing, "later"},
+		{"approval of a refused effect", both(agent(func(a *Agent) { a.Approval, a.Effects = "ask", "controlled" }), args(`{"path":"/etc/passwd"}`)), "effects", HostReadDenied, "host_read"},
 
 		{"tsh without words", shell(`{"args":[]}`), "tsh arguments", InvalidArguments, "no tool"},
 		{"tsh with members", shell(`{"path":"a"}`), "tsh arguments", InvalidArguments, "alone"},
@@ -232,15 +234,50 @@ func TestControlled(t *testing.T) {
 	} {
 		a, tl := coder(t), fsRead()
 		a.Perm, a.Effects, tl.Effect = 7, "controlled", class
-		if d := Decide(a, tl, read(`{"path":"a"}`)); d.Code != want || d.Allowed != (want == "") {
+		if d := Decide(a, tl, read(`{"path":"a"}`)); d.Code != want || d.Allowed != (want == "") || d.Ask != (want == ApprovalMissing) {
 			t.Errorf("%s: %+v, want %q", class, d, want)
 		}
 	}
-	a, sh := coder(t), fsRead()
-	sh.Name, sh.Effect = "bash", "host_process"
-	a.Perm, a.Effects, a.Policy = 7, "controlled-bash-approval", rules(t, "allow coder_t tool:tsh execute", "allow coder_t tool:bash execute")
-	if d := Decide(a, sh, tsh(`{"args":["bash","-c","true"]}`)); d.Code != ApprovalMissing {
-		t.Errorf("bash: %+v", d)
+}
+
+// TestCommands: controlled lets commands pass that only look, the other controlled
+// policy asks about each, and nobody else's tool is taken for a shell.
+func TestCommands(t *testing.T) {
+	for _, c := range []struct {
+		path, args string
+		safe       bool
+	}{
+		{"/ctx/tool/bash", `{"args":["-c","ls | head"]}`, true},
+		{"/ctx/tool/bash", `{"script":"ls | head"}`, true},
+		{"/ctx/tool/bash", `{"script":"ls","timeout_ms":1000}`, true},
+		{"/ctx/tool/bash", `{"args":["{\"script\":\"ls\"}"]}`, true}, // the one word is the object
+		{"/ctx/tool/bash", `{"args":["{\"script\":\"rm a\"}"]}`, false},
+		{"/ctx/tool/bash", `{"script":"ls > a"}`, false},
+		{"/ctx/tool/bash", `{"script":"ls","args":["a"]}`, false},
+		{"/ctx/tool/bash", `{"script":"ls","env":"A=1"}`, false},
+		{"/ctx/tool/bash", `{"args":["-c","rm a"]}`, false},
+		{"/ctx/tool/bash", `{"args":["a.sh"]}`, false},
+		{"/ctx/tool/shell.exec", `{"cmd":"cat a && ls"}`, true},
+		{"/ctx/tool/shell.exec", `{"args":["cat","a","&&","ls"]}`, true},
+		{"/ctx/tool/shell.exec", `{"args":["cat","a;","rm","a"]}`, false},
+		{"/ctx/tool/shell.exec", `{"cmd":"echo $(rm a)"}`, false},
+		{"/ctx/tool/shell.exec", `{"script":"ls"}`, false},
+		{"/ctx/home/1000/tool/bash", `{"script":"ls"}`, false},
+	} {
+		dir, name := path.Split(c.path)
+		a, sh := coder(t), fsRead()
+		sh.Name, sh.Path, sh.Effect = libctx.Tool(name), dir+name, "host_process"
+		sh.Schema = []byte(`{"type":"object"}` + "\n")
+		a.Perm, a.Declared, a.Policy = 7, []libctx.Tool{sh.Name}, rules(t, "allow coder_t tool:"+name+" execute")
+		call := Call{Name: sh.Name, Arguments: jsontext.Value(c.args), Direct: true}
+		a.Effects = "controlled"
+		if d := Decide(a, sh, call); d.Allowed != c.safe || d.Ask == c.safe {
+			t.Errorf("%s %s: %+v", c.path, c.args, d)
+		}
+		a.Effects = "controlled-bash-approval"
+		if d := Decide(a, sh, call); d.Allowed || !d.Ask || d.Code != ApprovalMissing {
+			t.Errorf("%s %s, each asked about: %+v", c.path, c.args, d)
+		}
 	}
 }
 
@@ -314,7 +351,7 @@ func TestSentences(t *testing.T) {
 
 func TestShown(t *testing.T) {
 	a, tl := coder(t), fsRead()
-	a.Declared, tl.Schema = nil, nil
+	a.Declared, tl.Schema, a.Approval = nil, nil, "ask"
 	if !Shown(a, tl) {
 		t.Error("a tool some call of which is admitted is not shown")
 	}

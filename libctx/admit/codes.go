@@ -3,7 +3,8 @@ package admit
 // Code is a denial code. The codes are stable: scripts and ledgers hold them.
 type Code string
 
-// The denial codes, in the order of their stages.
+// The denial codes, in the order of their stages. The last four are of what
+// follows on Decide: the answer of a person, the intent, the hooks, the start.
 const (
 	InvalidArguments  Code = "invalid_tool_arguments"
 	NotDeclared       Code = "not_declared"
@@ -22,8 +23,12 @@ const (
 	NetworkDenied     Code = "effect_network_denied"
 	DelegationDenied  Code = "effect_delegation_denied"
 	ExtensionDenied   Code = "effect_extension_denied"
+	BrokerUnavailable Code = "effect_broker_unavailable"
 	ApprovalMissing   Code = "approval_unavailable"
-	EffectsUnreadable Code = "effect_broker_unavailable"
+	ApprovalDenied    Code = "approval_denied"
+	IntentTooLarge    Code = "effect_intent_too_large"
+	HookDenied        Code = "secondary_hook_denied"
+	CommitDenied      Code = "effect_reservation_commit_denied"
 )
 
 const notPermitted = "not permitted"
@@ -48,8 +53,12 @@ var sentences = map[Code]string{
 	NetworkDenied:     notPermitted,
 	DelegationDenied:  notPermitted,
 	ExtensionDenied:   notPermitted,
+	BrokerUnavailable: notPermitted,
 	ApprovalMissing:   "not permitted: the call needs an approval that can not be asked for",
-	EffectsUnreadable: notPermitted,
+	ApprovalDenied:    "not permitted: the call was not approved",
+	IntentTooLarge:    "the arguments are too long",
+	HookDenied:        notPermitted,
+	CommitDenied:      notPermitted,
 }
 
 // Codes lists every denial code, in the order of the stages.
@@ -57,7 +66,8 @@ func Codes() []Code {
 	return []Code{
 		InvalidArguments, NotDeclared, NotFound, NotRegular, LinuxPermission, NotMounted, NoExecMount,
 		Perm, AgentPolicy, ToolPolicy, EffectUnknown, HostReadDenied, HostChangeDenied, ProcessDenied,
-		NetworkDenied, DelegationDenied, ExtensionDenied, EffectsUnreadable, ApprovalMissing,
+		NetworkDenied, DelegationDenied, ExtensionDenied, BrokerUnavailable, ApprovalMissing,
+		ApprovalDenied, IntentTooLarge, HookDenied, CommitDenied,
 	}
 }
 

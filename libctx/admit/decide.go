@@ -5,16 +5,24 @@ import (
 	"cortexfs.org/libctx/control"
 )
 
-// ByPolicy is the Authorization of a call that the standing controls allow.
-const ByPolicy = "policy"
+// The words of Authorization: the standing controls allow a call, or a person who
+// was asked about this one.
+const (
+	ByPolicy   = "policy"
+	ByApproval = "approval"
+)
 
 // Decision is the outcome for one call. Name is the tool it is about, Via is
 // "tsh" when the call reached it through the shell. Code and Reason are set
 // when it was refused; the reason is for people and the log, a model is told
 // Code.Sentence alone. Effect is empty when the arguments were refused: what does
 // not fit a tool is not classified.
+//
+// A call about which Ask says that a person has to allow it is refused, with the
+// code ApprovalMissing, unless one does: nothing else is against it.
 type Decision struct {
 	Allowed       bool
+	Ask           bool // Reason says why
 	Name          libctx.Tool
 	Via           libctx.Tool
 	Code          Code
@@ -25,10 +33,12 @@ type Decision struct {
 
 // Verdict is what one stage says of a call. Want is the line, bit or file that
 // would satisfy a stage that refused; Reason says why it refused, or why it had
-// nothing to judge.
+// nothing to judge. A stage that leaves the call to a person is not OK and says
+// Ask; its code is that of a call about which nobody can be asked.
 type Verdict struct {
 	Stage  string
 	OK     bool
+	Ask    bool
 	Code   Code // "" if OK
 	Reason string
 	Want   string
@@ -36,13 +46,18 @@ type Verdict struct {
 
 // Decide judges one call as it came: c names tsh or a tool, and t is what the
 // lookup found for the tool that would run (Route names it). The decision is
-// the first refusal of Explain, or permission if there is none.
+// the first refusal of Explain; without one, the first question for a person;
+// without that, permission.
 func Decide(a Agent, t Tool, c Call) Decision {
 	q := ask(a, t, c)
 	d := Decision{Name: q.call.Name, Via: q.via}
 	for _, s := range stages {
-		if v := s.judge(q).verdict(s); !v.OK {
-			d.Code, d.Reason = v.Code, v.Reason
+		v := s.judge(q).verdict(s)
+		if v.OK || v.Ask && d.Ask {
+			continue
+		}
+		d.Code, d.Reason, d.Ask = v.Code, v.Reason, v.Ask
+		if !v.Ask {
 			break
 		}
 	}
@@ -68,12 +83,12 @@ func Explain(a Agent, t Tool, c Call) []Verdict {
 }
 
 // Shown reports whether the tool belongs into the agent's view: whether some
-// call of it could be admitted.
+// call of it could be admitted, be it by a person.
 func Shown(a Agent, t Tool) bool { return Standing(a, t).OK }
 
 // Standing is the verdict on the tool whatever the call: the first refusal, or
 // one that is OK. The stages that look at a call alone, the arguments and who
-// named the tool, are left out.
+// named the tool, are left out, and a question for a person is no refusal.
 func Standing(a Agent, t Tool) Verdict {
 	q := &question{agent: a, tool: t, call: Call{Name: t.Name}, standing: true}
 	for _, s := range stages {

@@ -115,9 +115,9 @@ var hostCodes = map[control.Effect]Code{
 
 // effects is the policy over classes. An unknown class is refused whatever the
 // control says. Under unsafe-host the sandbox is what contains, and every known
-// class passes. The controlled policies let observation of the workspace pass
-// and would ask about changes to it and about processes; until a question can
-// be asked those are refused.
+// class passes. The controlled policies let observation of the workspace pass,
+// leave changes to it and commands of the shells to a person, and refuse the rest;
+// controlled lets commands pass that are known to only look.
 func effects(q *question) finding {
 	class := q.class()
 	if class == control.Unknown || class == "" {
@@ -132,27 +132,32 @@ func effects(q *question) finding {
 		return pass
 	case control.EffectsControlled, control.EffectsControlledBashApproval:
 	default:
-		return finding{refuse: EffectsUnreadable, reason: "effects has no meaning: " + q.agent.Effects, want: "effects unsafe-host"}
+		return finding{refuse: BrokerUnavailable, reason: "effects has no meaning: " + q.agent.Effects, want: "effects " + control.EffectsUnsafeHost}
 	}
-	f := finding{reason: "effects is " + q.agent.Effects + ", the call is " + string(class), want: "effects unsafe-host"}
+	const want = "effects " + control.EffectsUnsafeHost
+	why := "effects is " + q.agent.Effects + ", the call is " + string(class)
 	switch code, denied := hostCodes[class]; {
 	case class == control.Pure, class == control.WorkspaceRead:
 		return pass
 	case denied:
-		f.refuse = code
-	case class == control.HostProcess && q.tool.Name != "bash" && q.tool.Name != "shell.exec":
-		f.refuse = ProcessDenied
-	default:
-		f.refuse = ApprovalMissing
-	}
-	return f
-}
-
-// approval: an agent whose calls must be approved one by one gets none through
-// while nobody can be asked.
-func approval(q *question) finding {
-	if q.agent.Approval == control.ApprovalAuto {
+		return finding{refuse: code, reason: why, want: want}
+	case class == control.WorkspaceMutation:
+		return leave(want, "%s", why)
+	case q.tool.Name != bash && q.tool.Name != shellExec:
+		return finding{refuse: ProcessDenied, reason: why, want: want}
+	case q.agent.Effects == control.EffectsControlled && knownSafe(q.tool, q.call):
 		return pass
 	}
-	return refuse("approval auto", "approval is %s and nobody can be asked", q.agent.Approval)
+	return leave(want, "%s", why)
+}
+
+// approval leaves every call to a person if the agent's control says so.
+func approval(q *question) finding {
+	switch q.agent.Approval {
+	case control.ApprovalAuto:
+		return pass
+	case control.ApprovalAsk:
+		return leave("approval "+control.ApprovalAuto, "approval is %s", control.ApprovalAsk)
+	}
+	return refuse("approval "+control.ApprovalAuto, "approval has no meaning: %s", q.agent.Approval)
 }

@@ -60,12 +60,19 @@ func anyQuestion(t *rapid.T) (Agent, Tool, Call) {
 }
 
 // TestNoStageGrants: a call is allowed exactly when every stage says so, and a
-// decision is the first refusal.
+// decision is the first refusal, or else the first question.
 func TestNoStageGrants(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, tl, c := anyQuestion(t)
 		d, all := Decide(a, tl, c), Explain(a, tl, c)
-		first := slices.IndexFunc(all, func(v Verdict) bool { return !v.OK })
+		first := slices.IndexFunc(all, func(v Verdict) bool { return !v.OK && !v.Ask })
+		asks := first < 0
+		if asks {
+			first = slices.IndexFunc(all, func(v Verdict) bool { return !v.OK })
+		}
+		if d.Ask != (asks && first >= 0) {
+			t.Fatalf("decision %+v, verdicts %+v", d, all)
+		}
 		if d.Allowed != (first < 0) {
 			t.Fatalf("decision %+v, verdicts %+v", d, all)
 		}

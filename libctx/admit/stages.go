@@ -42,16 +42,17 @@ func (q *question) class() control.Effect {
 type finding struct {
 	ok     bool
 	none   bool   // the stage has nothing to do with this call
+	ask    bool   // the stage leaves the call to a person
 	reason string // of a refusal; of a pass, a remark
 	want   string
 	refuse Code // the code of the refusal if it is not the stage's own
 }
 
-func (f finding) refused() bool { return !f.ok && !f.none }
+func (f finding) refused() bool { return !f.ok && !f.none && !f.ask }
 
 // verdict gives a finding the words of its stage.
 func (f finding) verdict(s stage) Verdict {
-	v := Verdict{Stage: s.name, OK: !f.refused(), Reason: f.reason, Want: f.want}
+	v := Verdict{Stage: s.name, OK: f.ok || f.none, Ask: f.ask, Reason: f.reason, Want: f.want}
 	if v.OK {
 		return v
 	}
@@ -66,6 +67,11 @@ func (f finding) verdict(s stage) Verdict {
 
 func refuse(want, reason string, args ...any) finding {
 	return finding{reason: fmt.Sprintf(reason, args...), want: want}
+}
+
+// leave leaves the call to a person; want is what would make it unnecessary.
+func leave(want, reason string, args ...any) finding {
+	return finding{ask: true, refuse: ApprovalMissing, reason: fmt.Sprintf(reason, args...), want: want}
 }
 
 var (
