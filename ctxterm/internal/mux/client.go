@@ -33,6 +33,9 @@ type Client struct {
 	told termwire.Size // size of the terminal, as the client knows it
 	news int64         // where in the stream it is told that
 
+	direct func([]byte) int // writes what can be written without waiting
+	rest   []byte           // what it has not written of its last piece
+
 	own []byte // frames for this client alone; they go before everything else
 
 	// A client that gets the program's bytes has a place. At the position stop,
@@ -105,6 +108,33 @@ func (c *Client) Refuse(err error, last bool) {
 	c.rouse()
 }
 
+// A key's echo goes to a client whose Next waits without waking its goroutine,
+// if there is little of it and there are few such clients.
+const (
+	maxDirect      = 2
+	maxDirectBytes = 2 << 10
+)
+
+// Direct gives the client a function that writes what can be written without
+// waiting. It is called while Next waits.
+func (c *Client) Direct(write func([]byte) int) {
+	c.m.mu.Lock()
+	defer c.m.mu.Unlock()
+	c.direct = write
+}
+
+// handOver writes what is new in the stream, without the goroutine that waits in
+// Next; false if that has to be woken.
+func (c *Client) handOver() bool {
+	if c.direct == nil || !c.asleep || c.gone || c.closed || c.lagging || len(c.own) > 0 || c.place.in == nil || c.stop >= 0 ||
+		c.m.out.end-c.place.pos > maxDirectBytes {
+		return false
+	}
+	b := c.place.take(c.m.out.end)
+	c.rest = b[c.direct(b):]
+	return len(c.rest) == 0 && c.place.pos == c.m.out.end
+}
+
 // draw says whether the client is drawn from now on.
 func (c *Client) draw(drawn bool) {
 	if c.drawn != drawn {
@@ -158,6 +188,10 @@ func (c *Client) take() ([]byte, bool) {
 	switch {
 	case c.gone:
 		return nil, false
+	case len(c.rest) > 0:
+		b := c.rest
+		c.rest = nil
+		return b, true
 	case len(c.own) > 0:
 		b := c.own
 		c.own = nil

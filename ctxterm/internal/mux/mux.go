@@ -183,11 +183,17 @@ func (m *Mux) grown(block bool) {
 			c.checkBacklog()
 		}
 	}
+	still, few := m.asleep[:0], maxDirect
 	for _, c := range m.asleep {
+		if few > 0 && c.handOver() {
+			still, few = append(still, c), few-1
+			continue
+		}
 		c.listed = false
 		c.rouse()
 	}
-	m.asleep = m.asleep[:0]
+	clear(m.asleep[len(still):])
+	m.asleep = still
 }
 
 // changed says that the screen is behind. Called with mu held.

@@ -15,6 +15,7 @@ import (
 	"cortexfs.org/libctx/peercred"
 	"cortexfs.org/libctx/termwire"
 	"cortexfs.org/libctx/wire"
+	"golang.org/x/sys/unix"
 )
 
 // conn is one client.
@@ -99,10 +100,24 @@ func (c *conn) join(in *bufio.Reader) error {
 	if c.client, err = c.s.cfg.Mux.Join(c.mode, view); err != nil {
 		return err
 	}
+	c.client.Direct(c.tryWrite)
 	c.s.mu.Lock()
 	defer c.s.mu.Unlock()
 	c.joined = true
 	return c.SetReadDeadline(time.Time{})
+}
+
+// tryWrite writes what the connection takes at once.
+func (c *conn) tryWrite(b []byte) (n int) {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return 0
+	}
+	raw.Write(func(fd uintptr) bool {
+		n, err = unix.Write(int(fd), b)
+		return true
+	})
+	return max(n, 0)
 }
 
 // write writes to the client what the Mux has for it, and then closes the
