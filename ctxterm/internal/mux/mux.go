@@ -8,8 +8,8 @@
 // place, is told that it lagged, and gets the screen and a new place once it
 // reads again. So memory does not depend on how many clients there are or what
 // they do. The screen is kept by a goroutine of its own, the painter. While nobody
-// needs the screen it takes its time, libctx.TermLazy, so that of a flood it has to
-// draw only the end; it is behind by libctx.MaxTermPending at most. Only then, and
+// needs the screen it takes its time, libctx.TermLazy or as long as a flood goes on,
+// so that of that it has to draw only the end; it is behind by libctx.MaxTermPending at most. Only then, and
 // for the moment in which an emitter's lines are put between the program's, does
 // the program wait.
 //
@@ -104,6 +104,7 @@ type Mux struct {
 	pending batch     // what the screen has not seen
 	drawn   int       // clients that are
 	dozing  bool      // the painter is to be woken by the alarm
+	dozed   int       // bytes that were pending when the alarm last rang
 	alarm   *time.Timer
 	emitted emitted
 	ended   bool // there will be no more output
@@ -127,7 +128,7 @@ func New(cfg Config) *Mux {
 		keys: newKeys(cfg.Program),
 	}
 	m.room.L = &m.mu
-	m.alarm = time.AfterFunc(libctx.TermLazy, m.kick)
+	m.alarm = time.AfterFunc(libctx.TermLazy, m.ring)
 	cfg.Recorder.Resize(cfg.Size)
 	m.screen = cfg.Screen(cfg.Size, m.keys.reply)
 	m.running.Go(m.keys.write)
@@ -149,11 +150,11 @@ func (m *Mux) Write(program []byte) (int, error) {
 	m.ground = ground
 	m.version++
 	switch {
-	case m.drawn > 0, len(m.emitted.text) > 0, len(m.pending.program) > libctx.MaxTermPending/2,
+	case m.drawn > 0, len(m.emitted.text) > 0, len(m.pending.program) > libctx.MaxTermPending*7/8,
 		len(m.filtered) != len(program): // there may be a question
 		m.kick()
 	case !m.dozing:
-		m.dozing = true
+		m.dozing, m.dozed = true, 0
 		m.alarm.Reset(libctx.TermLazy)
 	}
 	m.publish(m.filtered)
@@ -199,6 +200,21 @@ func (m *Mux) grown(block bool) {
 // changed says that the screen is behind. Called with mu held.
 func (m *Mux) changed() {
 	m.version++
+	m.kick()
+}
+
+// floodBytes in libctx.TermLazy are a flood.
+const floodBytes = 256 << 10
+
+// ring is called by the alarm. It lets the painter sleep on in a flood.
+func (m *Mux) ring() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if n := len(m.pending.program); n-m.dozed > floodBytes && !m.ended {
+		m.dozed = n
+		m.alarm.Reset(libctx.TermLazy)
+		return
+	}
 	m.kick()
 }
 

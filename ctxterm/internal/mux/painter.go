@@ -40,7 +40,7 @@ func (m *Mux) paint() {
 		m.mu.Lock()
 		next, now := m.pending, m.now()
 		m.pending = batch{done.program[:0], done.marks[:0]}
-		m.dozing = false
+		m.dozing, m.dozed = false, 0
 		m.room.Broadcast()
 		m.mu.Unlock()
 
