@@ -200,7 +200,7 @@ func (b *brief) closes() bool {
 	case "checkpoint", "usage", "usage_uncertain", "head":
 		return true
 	case "fact":
-		if b.lone() && b.Frame.Type == "agent.stop" {
+		if b.lone() && b.Frame.Type == "agent.stop" || b.Frame.Type == "approval_result" {
 			return true
 		}
 	}
@@ -266,6 +266,7 @@ func (s *Session) settleRun(run *openRun, settled *[]SettledCall) (records []Rec
 	if !run.tsh {
 		for _, c := range s.st.fold.carried {
 			*settled = append(*settled, SettledCall{Run: c.run, Call: c.call.Call, Name: c.call.Name})
+			records = append(records, c.call.unanswered(run.run)...)
 			records = append(records, unknown(run.run, c.call.Call, c.call.Name, c.call.begun))
 		}
 	}
@@ -279,6 +280,7 @@ func (s *Session) settleRun(run *openRun, settled *[]SettledCall) (records []Rec
 			continue
 		}
 		*settled = append(*settled, SettledCall{Run: run.run, Call: c.Call, Name: c.Name})
+		records = append(records, c.unanswered(run.run)...)
 		if run.tsh {
 			records = append(records, &Fact{Run: run.run, Frame: &wire.ToolResult{
 				Head: wire.Head{Type: "tool_result"}, Call: c.Call, Name: c.Name, Status: "error", Content: lost(c.begun)}})
@@ -291,4 +293,13 @@ func (s *Session) settleRun(run *openRun, settled *[]SettledCall) (records []Rec
 		return nil, err
 	}
 	return append(append(records, inputs...), end), nil
+}
+
+// unanswered ends the question about a call that a dead host left open.
+func (c openCall) unanswered(run libctx.Run) []Record {
+	if !c.asked || c.answered {
+		return nil
+	}
+	return []Record{&Fact{Run: run, Frame: &wire.ApprovalResult{
+		Head: wire.Head{Type: "approval_result"}, Call: c.Call, Decision: Interrupted}}}
 }

@@ -81,16 +81,30 @@ func (f *Fold) settle(r *openRun, call libctx.Call) {
 	}
 }
 
-// allow takes note that the oldest unanswered call of that id, of the run or
-// carried into it, may be executed from now on.
-func (f *Fold) allow(r *openRun, call libctx.Call) {
+// open is the oldest unanswered call of that id, of the run or carried into it,
+// nil if there is none.
+func (f *Fold) open(r *openRun, call libctx.Call) *openCall {
 	if i := slices.IndexFunc(r.calls, func(c openCall) bool { return c.Call == call }); i >= 0 {
-		r.calls[i].begun = true
-		return
+		return &r.calls[i]
 	}
 	i := slices.IndexFunc(f.carried, func(c carriedCall) bool { return c.call.Call == call })
 	if i >= 0 && !r.tsh {
-		f.carried[i].call.begun = true
+		return &f.carried[i].call
+	}
+	return nil
+}
+
+// allow takes note that a call may be executed from now on.
+func (f *Fold) allow(r *openRun, call libctx.Call) {
+	if c := f.open(r, call); c != nil {
+		c.begun = true
+	}
+}
+
+// ask takes note that a person was asked about a call, or that this is decided.
+func (f *Fold) ask(r *openRun, call libctx.Call, decided bool) {
+	if c := f.open(r, call); c != nil {
+		c.asked, c.answered = true, decided
 	}
 }
 
@@ -151,9 +165,10 @@ func (s *Session) call(c carriedCall) (OpenCall, bool, error) {
 }
 
 // replayable reports whether a call of a run that a dead host left may be
-// executed in the next one.
+// executed in the next one. One that a person was asked about may not: the answer was
+// for that run.
 func (s *Session) replayable(run *openRun, c openCall) (bool, error) {
-	if s.how.Replayable == nil || run.tsh || s.ending(run.run).Outcome != Interrupted {
+	if s.how.Replayable == nil || run.tsh || c.asked || s.ending(run.run).Outcome != Interrupted {
 		return false, nil
 	}
 	call, model, err := s.call(carriedCall{run.run, c, run.workspace, run.cwd})

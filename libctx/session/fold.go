@@ -47,6 +47,8 @@ type openCall struct {
 	Name  libctx.Tool
 	entry uint32
 	begun bool // it was allowed
+
+	asked, answered bool // a person was asked whether it may run; there is a decision
 }
 
 // spent is what a run or a session used, as far as it is known.
@@ -239,6 +241,8 @@ func (f *Fold) advance(b *brief) {
 			if b.Frame.Allowed {
 				f.allow(r, b.Frame.Call)
 			}
+		case "approval_request", "approval_result":
+			f.ask(r, b.Frame.Call, b.Frame.Type == "approval_result")
 		case "tool_result":
 			f.settle(r, b.Frame.Call)
 		}

@@ -10,7 +10,7 @@ import (
 )
 
 // indexMagic names the file and its version; another version is no index.
-const indexMagic = "ctxidx\x00\x06"
+const indexMagic = "ctxidx\x00\x07"
 
 // maxIndex is the size of the largest index a ledger within its limits can
 // have, generously: 28 bytes a record and the open runs.
@@ -226,6 +226,8 @@ func (w *indexWriter) call(c openCall) {
 	w.str(string(c.Name))
 	w.u32(c.entry)
 	w.flag(c.begun)
+	w.flag(c.asked)
+	w.flag(c.answered)
 }
 func (w *indexWriter) stat(s fileStat) {
 	w.i64(int64(s.ino))
@@ -291,7 +293,10 @@ func (r *indexReader) count(size int) int {
 }
 
 func (r *indexReader) call() openCall {
-	return openCall{Call: libctx.Call(r.str()), Name: libctx.Tool(r.str()), entry: r.u32(), begun: r.flag()}
+	return openCall{
+		Call: libctx.Call(r.str()), Name: libctx.Tool(r.str()), entry: r.u32(),
+		begun: r.flag(), asked: r.flag(), answered: r.flag(),
+	}
 }
 
 func (r *indexReader) stat() fileStat {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"cortexfs.org/ctxd/internal/approval"
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/libctx/log"
@@ -73,6 +74,7 @@ func (c *listener) Note(line []byte) {
 func (c *listener) Write(context.Context, []byte) error { return nil }
 func (c *listener) Gone() context.Context               { return context.Background() }
 func (c *listener) Hold() (func(), error)               { return func() { close(c.over) }, nil }
+func (c *listener) Asked() *approval.Board              { return new(approval.Board) }
 
 // scripted is a worker whose runs do what a test says.
 type scripted struct {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
+	"cortexfs.org/ctxd/internal/approval"
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/libctx/log"
@@ -29,6 +31,8 @@ type Client interface {
 	Gone() context.Context
 	// Hold keeps the connection open for one stream of frames until release.
 	Hold() (release func(), err error)
+	// Asked is the questions that are to be answered over the connection.
+	Asked() *approval.Board
 }
 
 // Config of a Hub.
@@ -37,6 +41,9 @@ type Config struct {
 	Place  session.Place
 	Worker Worker
 	Log    *log.Logger
+	// Approval is how long an answer to a question is waited for; 0, or more than
+	// that: libctx.ApprovalTimeout.
+	Approval time.Duration
 	// Show, if set, says who beside clients is told of the frames of a run of a
 	// durable session. Push of it never waits.
 	Show func(libctx.Session) Shower

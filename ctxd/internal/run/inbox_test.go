@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"cortexfs.org/ctxd/internal/approval"
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/libctx/log"
@@ -23,6 +24,7 @@ func (mute) Note([]byte)                         {}
 func (mute) Write(context.Context, []byte) error { return nil }
 func (mute) Gone() context.Context               { return context.Background() }
 func (mute) Hold() (func(), error)               { return func() {}, nil }
+func (mute) Asked() *approval.Board              { return new(approval.Board) }
 
 // conversation is a session whose run waits at its boundaries for the test.
 type conversation struct {

@@ -72,6 +72,7 @@ func (l *Live) request(agent Agent, c Client, r *Run, workspace, cwd string) (er
 		return err
 	}
 	r.ID, r.live, r.over = libctx.NewRun(), l, make(chan struct{})
+	r.client, r.asking = c, make(chan struct{}, 1)
 	r.ctx, r.cancel = context.WithCancelCause(context.Background())
 	return l.accept(c, r)
 }

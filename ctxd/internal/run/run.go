@@ -60,7 +60,9 @@ type Run struct {
 	ToolFree bool     // no tool may be called; Deliver may set it
 	Places   Places
 
-	payload string // digest of what the client asked for
+	payload string        // digest of what the client asked for
+	client  Client        // whose request began the run, and who answers its questions
+	asking  chan struct{} // one slot: a question is open
 	live    *Live
 	gen     int // the opening of the store this run belongs to
 	ctx     context.Context

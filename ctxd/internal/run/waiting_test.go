@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"cortexfs.org/ctxd/internal/approval"
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/libctx/session"
@@ -18,6 +19,7 @@ type reader struct {
 	*testing.T
 	frames []wire.Frame
 	over   chan struct{} // closed by the end of the first stream
+	board  approval.Board
 }
 
 func newReader(t *testing.T) *reader { return &reader{T: t, over: make(chan struct{})} }
@@ -36,6 +38,7 @@ func (c *reader) Note(line []byte) {
 func (c *reader) Write(context.Context, []byte) error { return nil }
 func (c *reader) Gone() context.Context               { return context.Background() }
 func (c *reader) Hold() (func(), error)               { return func() { close(c.over) }, nil }
+func (c *reader) Asked() *approval.Board              { return &c.board }
 
 // told is what the client learns of the run that its request id became, as a
 // client that knows nothing but the id: the types of the frames that it can tell
