@@ -8,7 +8,7 @@ import (
 // valued are the flags that take a value; those of the program come first, the
 // rest belong to the commands.
 var valued = []string{
-	"root", "log-level", "idle",
+	"root", "log-level", "idle", "approval-timeout",
 	"session", "workspace", "mount", "cwd", "size", "supervisor", "report",
 }
 

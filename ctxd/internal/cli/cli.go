@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"time"
 
 	"cortexfs.org/ctxd/internal/daemon"
 	"cortexfs.org/libctx"
@@ -63,15 +64,20 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return errdefs.KindOf(err).Exit()
 }
 
-// command is one subcommand with exactly n arguments and its own --idle.
+// command is one subcommand with exactly n arguments and its own flags about servers.
 func command(name, args, short, long string, o *daemon.Options, n int, run func(*cli.Context) error) *cli.Command {
 	return &cli.Command{
 		Name: name, Usage: short, ArgsUsage: args, Description: long,
 		OnUsageError:    usage,
 		HideHelpCommand: true,
-		Flags: []cli.Flag{&cli.DurationFlag{
-			Name: "idle", Usage: "end an agent's server after `D` without connection and run; 0 is never (default: 1m with a passed socket, else never)",
-		}},
+		Flags: []cli.Flag{
+			&cli.DurationFlag{
+				Name: "idle", Usage: "end an agent's server after `D` without connection and run; 0 is never (default: 1m with a passed socket, else never)",
+			},
+			&cli.DurationFlag{
+				Name: "approval-timeout", Usage: "refuse a call when nobody answered after `D` whether it may run, at most and by default 5m",
+			},
+		},
 		Action: func(c *cli.Context) error {
 			if c.NArg() != n {
 				return errdefs.New(errdefs.Invalid, "%s takes %d arguments, not %d", name, n, c.NArg()).
@@ -81,6 +87,12 @@ func command(name, args, short, long string, o *daemon.Options, n int, run func(
 			if c.IsSet("idle") {
 				if o.Idle = c.Duration("idle"); o.Idle < 0 {
 					return errdefs.New(errdefs.Invalid, "--idle %s is negative", o.Idle)
+				}
+			}
+			o.Approval = libctx.ApprovalTimeout
+			if c.IsSet("approval-timeout") {
+				if o.Approval = c.Duration("approval-timeout"); o.Approval < time.Second || o.Approval > libctx.ApprovalTimeout {
+					return errdefs.New(errdefs.Invalid, "--approval-timeout %s is not between 1s and %s", o.Approval, libctx.ApprovalTimeout)
 				}
 			}
 			return run(c)

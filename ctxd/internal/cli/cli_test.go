@@ -43,6 +43,8 @@ func TestExitCodes(t *testing.T) {
 		{"agent ../a --root /nowhere", 2, "agent name"},
 		{"agent a --root /nowhere", 1, "is not a tree"},
 		{"agent a --idle -3s --root /nowhere", 2, "negative"},
+		{"agent a --approval-timeout 6m --root /nowhere", 2, "not between"},
+		{"serve --approval-timeout 10ms --root /nowhere", 2, "not between"},
 		{"terminal", 2, "terminal takes 1 argument, not 0"},
 		{"terminal --help", 0, "--workspace DIR"},
 		{"terminal a --root /nowhere", 1, "is not a tree"},

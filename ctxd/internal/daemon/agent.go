@@ -37,6 +37,8 @@ type Options struct {
 	Root  string        // --root; "" looks further
 	Idle  time.Duration // of an agent's server; negative: the default
 	Level string        // of the log on standard error
+
+	Approval time.Duration // that an answer of a person is waited for
 }
 
 // idleDefault is how long an activated agent stays without connection and run.
@@ -129,7 +131,7 @@ func Agent(ctx context.Context, name string, o Options) error {
 	emitter := emit.New(emit.Config{Agent: agent, Dial: terminals.Dial, Log: logger})
 	defer emitter.Close()
 	hub := run.New(run.Config{
-		Agent: agent, Worker: work, Log: logger,
+		Agent: agent, Worker: work, Log: logger, Approval: o.Approval,
 		Place: session.Place{Layout: layout, Agent: agent, Owner: owner},
 		Show:  func(s libctx.Session) run.Shower { return emitter.Run(s) },
 	})

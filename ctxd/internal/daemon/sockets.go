@@ -28,6 +28,9 @@ func (h holder) agent(agent libctx.Agent) activate.Socket {
 	if h.options.Idle >= 0 {
 		argv = append(argv, "--idle", h.options.Idle.String())
 	}
+	if h.options.Approval != libctx.ApprovalTimeout {
+		argv = append(argv, "--approval-timeout", h.options.Approval.String())
+	}
 	return activate.Socket{
 		Name: "agent " + string(agent),
 		Bind: func() (*unixsock.Listener, error) {
