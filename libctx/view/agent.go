@@ -2,6 +2,7 @@ package view
 
 import (
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -48,7 +49,13 @@ type Agent struct {
 	Parent      string        // as written, "" for an agent that a person made
 	Life        string        // "owned" or "temp"
 	Network     bool          // the policy allows network:default connect
+
+	given []string // the control files that are there
 }
+
+// Given reports whether the agent has this control file, so that what it says is no
+// default.
+func (a *Agent) Given(file string) bool { return slices.Contains(a.given, file) }
 
 // Facts is what admission needs of the agent.
 func (a *Agent) Facts() admit.Agent {

@@ -3,6 +3,7 @@ package view
 import (
 	"errors"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 
@@ -223,6 +224,7 @@ func (c *controls) agent(l paths.Layout, name libctx.Agent) (*Agent, error) {
 	); err != nil {
 		return nil, first(err)
 	}
+	a.given = slices.Collect(maps.Keys(c.text))
 	a.Executable, a.Subject, a.Parent = abi != "", label.Subject, parent.String()
 	a.Network = a.Policy.Allows(a.Subject, "network", "default", "connect")
 	if !a.Executable && a.Model == "" {

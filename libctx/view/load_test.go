@@ -14,6 +14,7 @@ import (
 	"cortexfs.org/libctx/mount"
 	"cortexfs.org/libctx/policy"
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"golang.org/x/sys/unix"
 )
 
@@ -35,7 +36,7 @@ func TestDefaults(t *testing.T) {
 		Timeout: 2 * time.Minute, ResultBytes: 50 << 10, Approval: "auto", Effects: "unsafe-host", Life: "owned",
 		Effort: "auto",
 	}
-	if diff := cmp.Diff(want, a); diff != "" {
+	if diff := cmp.Diff(want, a, cmpopts.IgnoreUnexported(Agent{})); diff != "" {
 		t.Error(diff)
 	}
 	if a.Policy.Allows("bare_t", "tool", "tsh", "execute") || a.Perm != 0 {
@@ -66,7 +67,7 @@ func TestEveryControl(t *testing.T) {
 		Timeout: 5 * time.Second, ResultBytes: 1000, Approval: "ask", Effects: "controlled",
 		Parent: "agent:boss", Life: "temp", Network: true, Window: 8000, Effort: "high",
 	}
-	if diff := cmp.Diff(want, a); diff != "" {
+	if diff := cmp.Diff(want, a, cmpopts.IgnoreUnexported(Agent{})); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -102,6 +102,8 @@ type ToolPolicy struct {
 	Authorization string      `json:"authorization,omitzero"`
 	Code          string      `json:"code,omitzero"`
 	Reason        string      `json:"reason,omitzero"`
+	// Policy is what was in force; nil if the call did not get as far as to be judged.
+	Policy *EffectivePolicy `json:"policy,omitzero"`
 }
 
 // ToolResult is the committed result of one call; Status is "ok" or "error".

@@ -1,6 +1,8 @@
-// Package calls is the one way from a committed tool call to its result: the
-// decision of admission, the record of the decision, the sandbox. Executable
-// agents, model agents and tsh operations share it.
+// Package calls is the one way from a committed tool call to its result: what
+// admission says, the answer of a person, the grant, the hooks, the record of the
+// decision, the sandbox. Executable agents, model agents and tsh operations share
+// it, whether their calls run one after the other, beside each other, or again after
+// a crash.
 //
 // What calls it has committed the call before and commits the result after it;
 // docs/reference/run.md has the order.
@@ -9,9 +11,13 @@ package calls
 import (
 	"context"
 
+	"cortexfs.org/ctxd/internal/approval"
+	"cortexfs.org/ctxd/internal/broker"
 	"cortexfs.org/ctxd/internal/run"
 	"cortexfs.org/ctxd/internal/toolrun"
+	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/admit"
+	"cortexfs.org/libctx/effect"
 	"cortexfs.org/libctx/fault"
 	"cortexfs.org/libctx/log"
 	"cortexfs.org/libctx/wire"
@@ -20,15 +26,21 @@ import (
 // Caller carries out the calls of one agent.
 type Caller struct {
 	Tools *toolrun.Runner
+	Hooks Hooks // nil: there are none
 	Log   *log.Logger
+
+	grants broker.Broker
 }
 
-// Pending is a call about which there is a decision. Close it.
+// Pending is a call about which admission has decided. One that was not refused may
+// run when it was authorized. Close it.
 type Pending struct {
 	// Decision is the frame to record before the call is executed.
 	Decision *wire.ToolPolicy
 	call     toolrun.Call
 	admitted *toolrun.Admitted // nil if it was refused
+	permit   *broker.Permit    // nil until it was authorized
+	hooked   *HookCall         // what the hooks before it were told, nil if there are none
 }
 
 // Close gives back what a call that may run holds.
@@ -39,9 +51,10 @@ func (p *Pending) Close() {
 }
 
 // Observes reports whether the call may run beside others that do: it only
-// looks at things, and its tool says that calls of it may overlap.
+// looks at things, its tool says that calls of it may overlap, and nobody has to be
+// asked about it.
 func (p *Pending) Observes() bool {
-	return p.admitted != nil && p.admitted.Parallel() && observation(p.Decision.Effect)
+	return p.admitted != nil && !p.admitted.Asks() && p.admitted.Parallel() && observation(p.Decision.Effect)
 }
 
 // Replayable reports whether the call may be executed again after its host died.
@@ -71,17 +84,68 @@ func (c *Caller) Decide(r *run.Run, call toolrun.Call) (*Pending, error) {
 	return &Pending{Decision: decision, call: call, admitted: admitted}, nil
 }
 
+// Authorize takes a call that was not refused to where it may be executed, or to a
+// refusal: what there is behind admission is asked now, a person among it. The
+// decision is final then. An error means that there is none: the run is over.
+func (c *Caller) Authorize(ctx context.Context, r *run.Run, p *Pending) error {
+	g := gate{broker: &c.grants}
+	if a, ok := any(r).(Approver); ok {
+		g.ask = func(ctx context.Context, i effect.Intent, d effect.Digest) approval.Answer {
+			return a.Ask(ctx, approval.Question{
+				Run: i.Run, Call: i.Call, Name: i.Tool, Arguments: i.Arguments, Effect: i.Effect, Digest: d.String(),
+				Expires: libctx.ApprovalTimeout,
+			})
+		}
+	}
+	if c.Hooks != nil {
+		g.pre = func(ctx context.Context, i effect.Intent, d effect.Digest) error {
+			p.hooked = &HookCall{Call: p.call, Intent: i, Digest: d}
+			return c.Hooks.Pre(ctx, *p.hooked)
+		}
+	}
+	permit, no, err := g.pass(ctx, p.admitted)
+	switch {
+	case err != nil:
+		return err
+	case no != nil:
+		p.refuse(no)
+	default:
+		p.allow(permit)
+	}
+	return nil
+}
+
+// refuse makes the decision one that refuses the call.
+func (p *Pending) refuse(no *refusal) {
+	p.Close()
+	p.admitted = nil
+	d := p.Decision
+	d.Allowed, d.Authorization, d.Code, d.Reason = false, "", string(no.code), no.reason
+}
+
+// allow makes the decision one that allows the call.
+func (p *Pending) allow(permit *broker.Permit) {
+	p.permit = permit
+	d := p.Decision
+	if d.Allowed = true; p.admitted.Asks() {
+		d.Authorization, d.Code, d.Reason = admit.ByApproval, "", ""
+	}
+}
+
 // logRefusal tells people about a call that does not run.
 func (c *Caller) logRefusal(r *run.Run, p *Pending) {
 	c.Log.Info("refused", "session", r.Session, "run", r.ID, "tool", p.call.Name, "code", p.Decision.Code, "reason", p.Decision.Reason)
 }
 
-// Execute runs a call whose decision is durable and that was not refused. The
+// Execute runs a call that was authorized and whose decision is durable. The
 // result is to be committed whatever the error says; the error ends the run.
 func (c *Caller) Execute(ctx context.Context, r *run.Run, p *Pending) (toolrun.Result, error) {
 	fault.Point("calls.decided")
-	res, err := p.admitted.Execute(ctx)
+	res, err := p.admitted.Execute(ctx, p.permit)
 	fault.Point("calls.executed")
+	if p.hooked != nil {
+		c.Hooks.Post(ctx, *p.hooked, res.Status)
+	}
 	if err != nil {
 		c.Log.Warn("call ended early", "session", r.Session, "run", r.ID, "tool", p.call.Name, "why", err.Error())
 	}
@@ -103,6 +167,11 @@ func (c *Caller) Do(ctx context.Context, r *run.Run, call toolrun.Call) (toolrun
 		return toolrun.Failure(NotStarted), err
 	}
 	defer p.Close()
+	if p.admitted != nil {
+		if err := c.Authorize(ctx, r, p); err != nil {
+			return toolrun.Failure(NotStarted), err
+		}
+	}
 	err = r.Record(p.Decision)
 	if refusal, refused := p.Refusal(); refused {
 		c.logRefusal(r, p)

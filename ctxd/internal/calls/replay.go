@@ -72,8 +72,14 @@ func again(ctx context.Context, at counter, lost lostCall) error {
 	if _, refused := t.Refusal(); refused || !t.Replayable() {
 		return at.commit(nil, unknown)
 	}
+	if err := at.authorize(ctx, t); err != nil {
+		return err
+	}
+	if _, refused := t.Refusal(); refused {
+		return at.commit(nil, unknown)
+	}
 	if err := at.commit([]ticket{t}, nil); err != nil {
 		return err
 	}
-	return together(ctx, at, []ticket{t}, []toolrun.Call{call})
+	return together(ctx, at, []ready{{t, call}})
 }

@@ -28,6 +28,8 @@ func TestReplay(t *testing.T) {
 		{calls: ""},
 		{calls: "r1 r2", want: []string{"commit ?r1", "run r1", "commit =r1", "commit ?r2", "run r2", "commit =r2"}},
 		{calls: "c1 r2", want: []string{"commit =c1?", "commit ?r2", "run r2", "commit =r2"}},
+		{calls: "v1 r2", want: []string{"commit =v1?", "commit ?r2", "run r2", "commit =r2"}},
+		{calls: "o1 r2", err: "over"},
 		{calls: "d1", want: []string{"commit =d1?"}},
 		{calls: "r1 l2 r3", want: []string{"commit ?r1", "run r1", "commit =r1"}, err: "lost"},
 		{calls: "r1 c2", free: true, want: []string{"commit =r1?", "commit =c2?"}},

@@ -28,6 +28,9 @@ func (c *Caller) All(ctx context.Context, r *run.Run, list []toolrun.Call) error
 type counter interface {
 	finishing() bool // no further call may be started
 	decide(toolrun.Call) (ticket, error)
+	// authorize makes the decision about a ticket that is no refusal final. It may
+	// take as long as a person thinks.
+	authorize(context.Context, ticket) error
 	execute(context.Context, ticket) (toolrun.Result, error)
 	commit(decisions []ticket, results []settled) error
 }
@@ -94,13 +97,36 @@ func wave(ctx context.Context, at counter, list []toolrun.Call) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	if refusal, refused := tickets[0].Refusal(); refused {
-		return 1, at.commit(tickets, []settled{{list[0], refusal}})
-	}
-	if err := at.commit(tickets, nil); err != nil {
+	run, err := decideFinally(ctx, at, tickets, list)
+	if err != nil {
 		return 0, err
 	}
-	return len(tickets), together(ctx, at, tickets, list)
+	return len(tickets), together(ctx, at, run)
+}
+
+// ready is a call that may be executed.
+type ready struct {
+	ticket
+	call toolrun.Call
+}
+
+// decideFinally authorizes each ticket in its turn, makes all decisions durable,
+// with the results of the calls that are refused, and returns the others.
+func decideFinally(ctx context.Context, at counter, tickets []ticket, list []toolrun.Call) (run []ready, err error) {
+	var results []settled
+	for i, t := range tickets {
+		if _, refused := t.Refusal(); !refused {
+			if err := at.authorize(ctx, t); err != nil {
+				return nil, err
+			}
+		}
+		if refusal, refused := t.Refusal(); refused {
+			results = append(results, settled{list[i], refusal})
+		} else {
+			run = append(run, ready{t, list[i]})
+		}
+	}
+	return run, at.commit(tickets, results)
 }
 
 // gather decides about the calls at the front. The first one is there in any
@@ -126,12 +152,14 @@ func gather(at counter, list []toolrun.Call) ([]ticket, error) {
 	return tickets, nil
 }
 
-// together executes admitted calls beside each other and commits each result as
-// it comes.
-func together(ctx context.Context, at counter, tickets []ticket, list []toolrun.Call) error {
-	if len(tickets) == 1 {
-		res, err := at.execute(ctx, tickets[0])
-		if failed := keep(at, settled{list[0], res}); err == nil {
+// together executes calls beside each other and commits each result as it comes.
+func together(ctx context.Context, at counter, run []ready) error {
+	switch len(run) {
+	case 0:
+		return nil
+	case 1:
+		res, err := at.execute(ctx, run[0].ticket)
+		if failed := keep(at, settled{run[0].call, res}); err == nil {
 			err = failed
 		}
 		return err
@@ -142,17 +170,17 @@ func together(ctx context.Context, at counter, tickets []ticket, list []toolrun.
 		settled
 		err error
 	}
-	outcomes := make(chan outcome, len(tickets))
+	outcomes := make(chan outcome, len(run))
 	var running sync.WaitGroup
-	for i, t := range tickets {
+	for _, r := range run {
 		running.Go(func() {
-			res, err := at.execute(ctx, t)
-			outcomes <- outcome{settled{list[i], res}, err}
+			res, err := at.execute(ctx, r.ticket)
+			outcomes <- outcome{settled{r.call, res}, err}
 		})
 	}
 	defer running.Wait()
 	var first error
-	for range tickets {
+	for range run {
 		o := <-outcomes
 		if failed := keep(at, o.settled); o.err == nil {
 			o.err = failed
@@ -179,6 +207,10 @@ type desk struct {
 func (d *desk) finishing() bool { return d.run.Finishing() }
 
 func (d *desk) decide(call toolrun.Call) (ticket, error) { return d.caller.Decide(d.run, call) }
+
+func (d *desk) authorize(ctx context.Context, t ticket) error {
+	return d.caller.Authorize(ctx, d.run, t.(*Pending))
+}
 
 func (d *desk) execute(ctx context.Context, t ticket) (toolrun.Result, error) {
 	return d.caller.Execute(ctx, d.run, t.(*Pending))

@@ -23,6 +23,8 @@ const (
 	changes = 'c'
 	denied  = 'd'
 	lost    = 'l' // no decision can be had
+	vetoed  = 'v' // observes, and is refused when it is authorized
+	over    = 'o' // observes, and the run is over when it is authorized
 	fatal   = 'f' // its execution ends the run
 )
 
@@ -43,16 +45,29 @@ type fake struct {
 func (f *fake) finishing() bool { return f.free != nil && f.free() }
 
 type fakeTicket struct {
-	of   *fake
-	name string
+	of         *fake
+	name       string
+	authorized bool
 }
 
-func (t *fakeTicket) Observes() bool { return t.name[0] == reads }
+func (t *fakeTicket) Observes() bool { return strings.IndexByte("rvo", t.name[0]) >= 0 }
 
-func (t *fakeTicket) Replayable() bool { return t.name[0] == reads }
+func (t *fakeTicket) Replayable() bool { return t.Observes() }
 
 func (t *fakeTicket) Refusal() (toolrun.Result, bool) {
-	return toolrun.Failure("no"), t.name[0] == denied
+	return toolrun.Failure("no"), t.name[0] == denied || t.name[0] == vetoed && t.authorized
+}
+
+func (f *fake) authorize(_ context.Context, tk ticket) error {
+	t := tk.(*fakeTicket)
+	if t.authorized {
+		panic("authorized twice")
+	}
+	t.authorized = true
+	if t.name[0] == over {
+		return errors.New("over")
+	}
+	return nil
 }
 
 func (t *fakeTicket) Close() {
@@ -72,11 +87,14 @@ func (f *fake) decide(c toolrun.Call) (ticket, error) {
 		return nil, errors.New("lost")
 	}
 	f.held++
-	return &fakeTicket{f, string(c.Name)}, nil
+	return &fakeTicket{of: f, name: string(c.Name)}, nil
 }
 
 func (f *fake) execute(ctx context.Context, t ticket) (toolrun.Result, error) {
 	name := t.(*fakeTicket).name
+	if !t.(*fakeTicket).authorized {
+		panic("executed without authority")
+	}
 	f.mu.Lock()
 	f.running++
 	f.most = max(f.most, f.running)
@@ -149,6 +167,10 @@ func TestOrder(t *testing.T) {
 		{calls: "r1 d2", want: []string{"commit ?r1", "run r1", "commit =r1", "commit ?d2 =d2"}},
 		{calls: "f1 c2 r3", want: []string{"commit ?f1", "run f1", "commit =f1", "commit =c2 =r3"}, err: "fatal"},
 		{calls: "c1 l2 c3", want: []string{"commit ?c1", "run c1", "commit =c1", "commit =l2 =c3"}, err: "lost"},
+		{calls: "v1 c2", want: []string{"commit ?v1 =v1", "commit ?c2", "run c2", "commit =c2"}},
+		{calls: "v1 v2", want: []string{"commit ?v1 ?v2 =v1 =v2"}},
+		{calls: "v1 r2 v3", want: []string{"commit ?v1 ?r2 ?v3 =v1 =v3", "run r2", "commit =r2"}},
+		{calls: "r1 o2 c3", want: []string{"commit =r1 =o2 =c3"}, err: "over"},
 		{calls: "r1 l2", want: []string{"commit =r1 =l2"}, err: "lost"},
 	} {
 		f := &fake{}
@@ -257,7 +279,7 @@ func TestDecisionIsDurableFirst(t *testing.T) {
 // TestEveryCallIsSettledOnce, whatever the calls are.
 func TestEveryCallIsSettledOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		kinds := rapid.SliceOfN(rapid.SampledFrom([]rune{reads, reads, reads, changes, denied, lost, fatal}), 0, 20).Draw(t, "kinds")
+		kinds := rapid.SliceOfN(rapid.SampledFrom([]rune{reads, reads, reads, changes, denied, lost, fatal, vetoed, over}), 0, 20).Draw(t, "kinds")
 		var names []string
 		for i, k := range kinds {
 			names = append(names, fmt.Sprintf("%c%d", k, i))
@@ -281,7 +303,7 @@ func TestEveryCallIsSettledOnce(t *testing.T) {
 			}
 		}
 		for _, name := range names {
-			if results[name] != 1 || ran[name] > 1 || name[0] == denied && ran[name] > 0 {
+			if results[name] != 1 || ran[name] > 1 || strings.IndexByte("dvo", name[0]) >= 0 && ran[name] > 0 {
 				t.Fatalf("%s: %d results, ran %d times in %v", name, results[name], ran[name], f.log)
 			}
 		}

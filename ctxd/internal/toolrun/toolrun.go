@@ -1,6 +1,7 @@
 // Package toolrun turns one tool call into one sandbox: it asks admission with
-// the agent's files read afresh, starts what was admitted, and makes a result of
-// whatever comes out. Every call of every source goes through Admit.
+// the agent's files read afresh, starts what was admitted and has a permit, and
+// makes a result of whatever comes out. Every call of every source goes through
+// Admit.
 package toolrun
 
 import (
@@ -12,17 +13,15 @@ import (
 	"sync"
 	"time"
 
+	"cortexfs.org/ctxd/internal/broker"
 	"cortexfs.org/ctxd/internal/sandboxrun"
 	"cortexfs.org/libctx"
-	"cortexfs.org/libctx/admit"
 	"cortexfs.org/libctx/capture"
-	"cortexfs.org/libctx/control"
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/libctx/paths"
 	"cortexfs.org/libctx/sandbox"
 	"cortexfs.org/libctx/toolshell"
 	"cortexfs.org/libctx/toolwire"
-	"cortexfs.org/libctx/view"
 	"cortexfs.org/libctx/wire"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -68,70 +67,21 @@ type Result struct {
 // Failure is a result that says why nothing useful came out.
 func Failure(content string) Result { return Result{Status: "error", Content: content} }
 
-// Admitted is a call that may run. Close it.
-type Admitted struct {
-	runner *Runner
-	call   Call
-	agent  *view.Agent
-	tool   *view.Tool
-	inner  admit.Call
-	effect control.Effect
-	words  []string // of a builtin of the shell, which needs no sandbox
-	store  toolshell.Store
-}
-
-// Admit decides about a call. The frame is the decision to record; a refused
-// call has no Admitted. An error means that there is no decision, because the
-// agent's own files are refused.
-func (r *Runner) Admit(c Call) (*Admitted, *wire.ToolPolicy, error) {
-	agent, err := view.Load(r.Layout, r.Agent)
-	if err != nil {
-		return nil, nil, err
-	}
-	asked := admit.Call{Name: c.Name, Arguments: c.Arguments, Direct: true, Session: c.Session, Cwd: c.Cwd}
-	inner, _, err := admit.Route(asked)
-	var facts admit.Tool
-	var tool *view.Tool
-	if err == nil {
-		if tool, err = agent.Lookup(r.Layout, inner.Name); err != nil {
-			return nil, nil, err
-		}
-		facts = tool.Tool
-	}
-	d := admit.Decide(agent.Facts(), facts, asked)
-	frame := &wire.ToolPolicy{
-		Head: wire.Head{Type: "tool_policy"}, Call: c.ID, Allowed: d.Allowed, Via: d.Via,
-		Effect: string(d.Effect), Authorization: d.Authorization, Code: string(d.Code), Reason: d.Reason,
-	}
-	if d.Via != "" {
-		frame.Name = d.Name
-	}
-	if !d.Allowed {
-		if tool != nil {
-			tool.Close()
-		}
-		return nil, frame, nil
-	}
-	return &Admitted{
-		runner: r, call: c, agent: agent, tool: tool, inner: inner, effect: d.Effect,
-		words: admit.Builtin(asked), store: r.store(agent, c.Session, c.Loaded),
-	}, frame, nil
-}
-
-// Close gives back what the admitted call holds.
-func (a *Admitted) Close() { a.tool.Close() }
-
 // Execute runs the call in a sandbox of its own and returns its result; a builtin
-// of the shell needs none. The result is always worth recording; an error says
-// in addition that the run can not go on: no sandbox can be started here, or the
-// context ended.
-func (a *Admitted) Execute(ctx context.Context) (Result, error) {
+// of the shell needs none. The permit is used up by it, when everything is ready
+// and immediately before something runs; without one that is for this call nothing
+// does. The result is always worth recording; an error says in addition that the
+// run can not go on: no sandbox can be started here, or the context ended.
+func (a *Admitted) Execute(ctx context.Context, permit *broker.Permit) (Result, error) {
 	var res Result
 	var err error
 	if a.words != nil {
+		if !a.begins(permit) {
+			return notBegun, nil
+		}
 		res = a.builtin()
 	} else {
-		res, err = a.sandboxed(ctx)
+		res, err = a.sandboxed(ctx, permit)
 	}
 	content, cut := wire.Clip(res.Content, min(a.agent.ResultBytes, libctx.MaxToolResultHard))
 	res.Content, res.Truncated = content, res.Truncated || cut
@@ -142,7 +92,7 @@ func (a *Admitted) Execute(ctx context.Context) (Result, error) {
 }
 
 // sandboxed is the call of a tool.
-func (a *Admitted) sandboxed(ctx context.Context) (Result, error) {
+func (a *Admitted) sandboxed(ctx context.Context, permit *broker.Permit) (Result, error) {
 	spec, release, err := a.runner.spec(a.agent, a.call.Workspace, a.call.Cwd, a.tool)
 	if err != nil {
 		return Failure("the tool could not be started"), err
@@ -163,6 +113,9 @@ func (a *Admitted) sandboxed(ctx context.Context) (Result, error) {
 	limited, cancel := context.WithTimeoutCause(ctx, timeout,
 		errdefs.New(errdefs.Timeout, "the tool ran longer than %s", a.agent.Timeout))
 	defer cancel()
+	if !a.begins(permit) {
+		return notBegun, nil
+	}
 	var res Result
 	if mode == "json" {
 		res, err = a.json(limited, spec)

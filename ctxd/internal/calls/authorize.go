@@ -1,0 +1,123 @@
+package calls
+
+import (
+	"context"
+
+	"cortexfs.org/ctxd/internal/approval"
+	"cortexfs.org/ctxd/internal/broker"
+	"cortexfs.org/ctxd/internal/toolrun"
+	"cortexfs.org/libctx"
+	"cortexfs.org/libctx/admit"
+	"cortexfs.org/libctx/effect"
+	"cortexfs.org/libctx/errdefs"
+)
+
+// Approver asks a person about one call and waits for the answer, which is recorded
+// when it returns.
+type Approver interface {
+	Ask(ctx context.Context, q approval.Question) approval.Answer
+}
+
+// Hooks are the executables that look at calls which nothing else is against.
+type Hooks interface {
+	// Pre asks those before the call. An error refuses it; none admits anything.
+	Pre(ctx context.Context, c HookCall) error
+	// Post tells those after the call of a call that was begun, and how it ended:
+	// "ok" or "error". It refuses nothing.
+	Post(ctx context.Context, c HookCall, status string)
+}
+
+// HookCall is what hooks are told of a call, and where they run.
+type HookCall struct {
+	Call   toolrun.Call // as it came, with its run and workspace
+	Intent effect.Intent
+	Digest effect.Digest
+}
+
+// bearer is a call on its way through what follows on admission: *toolrun.Admitted.
+type bearer interface {
+	Asks() bool
+	Intent() effect.Intent
+	// Stands reports whether admission says now what it said before.
+	Stands() bool
+}
+
+// gate is what follows on admission: the answer of a person, the grant, the hooks.
+type gate struct {
+	broker *broker.Broker
+	ask    func(context.Context, effect.Intent, effect.Digest) approval.Answer // nil: nobody can be asked
+	pre    func(context.Context, effect.Intent, effect.Digest) error           // nil: there are no hooks
+}
+
+// refusal is why a call that admission let pass is not begun.
+type refusal struct {
+	code   admit.Code
+	reason string
+}
+
+// pass takes a call from its admission to a permit, in this order: a person is
+// asked, if one has to be; a grant for exactly this call is made and reserved; the
+// hooks look at it; the reservation is committed. A call that somebody was busy with
+// meanwhile must still be admitted then. Whatever refuses, and a context that ends
+// before the commit, revokes the reservation. An error means that there is no
+// decision: the run is over.
+func (g gate) pass(ctx context.Context, b bearer) (*broker.Permit, *refusal, error) {
+	intent := b.Intent()
+	digest, err := intent.Digest()
+	if err != nil {
+		return nil, &refusal{admit.IntentTooLarge, err.Error()}, nil
+	}
+	if b.Asks() {
+		if r, err := g.question(ctx, intent, digest); r != nil || err != nil {
+			return nil, r, err
+		}
+	}
+	token, err := g.broker.Grant(digest)
+	if err != nil {
+		return nil, &refusal{admit.BrokerUnavailable, err.Error()}, nil
+	}
+	reserved, err := g.broker.Reserve(token, digest)
+	if err != nil {
+		return nil, &refusal{admit.CommitDenied, err.Error()}, nil
+	}
+	defer reserved.Revoke()
+	if g.pre != nil {
+		if err := g.pre(ctx, intent, digest); err != nil && ctx.Err() == nil {
+			return nil, &refusal{admit.HookDenied, err.Error()}, nil
+		}
+	}
+	if err := context.Cause(ctx); err != nil {
+		return nil, nil, err
+	}
+	if (b.Asks() || g.pre != nil) && !b.Stands() {
+		return nil, &refusal{admit.CommitDenied, "the agent's or the tool's files were changed while the call waited, and it would not be let pass now"}, nil
+	}
+	permit, err := reserved.Commit()
+	if err != nil {
+		return nil, &refusal{admit.CommitDenied, err.Error()}, nil
+	}
+	return permit, nil, nil
+}
+
+// question asks a person. What can not be shown as a whole is not asked about.
+func (g gate) question(ctx context.Context, i effect.Intent, d effect.Digest) (*refusal, error) {
+	switch {
+	case g.ask == nil:
+		return &refusal{admit.ApprovalMissing, "a person has to allow the call and nobody can be asked"}, nil
+	case len(i.Arguments) > libctx.MaxInlineText:
+		return &refusal{admit.ApprovalMissing, errdefs.New(errdefs.TooBig,
+			"a person has to allow the call, and its arguments are longer than the %d bytes that one can be asked about", libctx.MaxInlineText).Error()}, nil
+	}
+	a := g.ask(ctx, i, d)
+	switch {
+	case a.Err != nil:
+		return nil, a.Err
+	case context.Cause(ctx) != nil:
+		return nil, context.Cause(ctx)
+	case a.Decision == approval.Disconnected:
+		return &refusal{admit.ApprovalMissing, "a person has to allow the call, and who was to be asked is not there"}, nil
+	case !a.Allowed:
+		return &refusal{admit.ApprovalDenied, "a person had to allow the call: " + a.Decision}, nil
+	}
+	return nil, nil
+}

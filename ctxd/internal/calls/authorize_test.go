@@ -1,0 +1,179 @@
+package calls
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"cortexfs.org/ctxd/internal/approval"
+	"cortexfs.org/ctxd/internal/broker"
+	"cortexfs.org/libctx"
+	"cortexfs.org/libctx/admit"
+	"cortexfs.org/libctx/effect"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// held is a call that was admitted.
+type held struct {
+	asks, fallen bool
+	intent       effect.Intent
+}
+
+func (h *held) Asks() bool            { return h.asks }
+func (h *held) Intent() effect.Intent { return h.intent }
+func (h *held) Stands() bool          { return !h.fallen }
+
+func call(args string) *held {
+	return &held{intent: effect.Intent{Run: "01KB9QZ3M8T5V2N7X4C6D1E0FG", Call: "c", Tool: "fs.write", Effect: "workspace_mutation", Arguments: jsontext.Value(args)}}
+}
+
+func answers(a approval.Answer) func(context.Context, effect.Intent, effect.Digest) approval.Answer {
+	return func(context.Context, effect.Intent, effect.Digest) approval.Answer { return a }
+}
+
+var yes = approval.Answer{Allowed: true, Decision: approval.AllowOnce}
+
+func TestGate(t *testing.T) {
+	storage := errors.New("storage")
+	hook := func(err error) func(context.Context, effect.Intent, effect.Digest) error {
+		return func(context.Context, effect.Intent, effect.Digest) error { return err }
+	}
+	asks, fallen, both := call("{}"), call("{}"), call("{}")
+	asks.asks, fallen.fallen, both.asks, both.fallen = true, true, true, true
+	long := call(`{"content":"` + strings.Repeat("a", libctx.MaxInlineText) + `"}`)
+	long.asks = true
+	for name, c := range map[string]struct {
+		gate gate
+		call *held
+		code admit.Code
+		err  error
+	}{
+		"nothing is against it":      {gate{}, call("{}"), "", nil},
+		"nobody to ask":              {gate{}, asks, admit.ApprovalMissing, nil},
+		"allowed":                    {gate{ask: answers(yes)}, asks, "", nil},
+		"denied":                     {gate{ask: answers(approval.Answer{Decision: approval.Deny})}, asks, admit.ApprovalDenied, nil},
+		"too late":                   {gate{ask: answers(approval.Answer{Decision: approval.Timeout})}, asks, admit.ApprovalDenied, nil},
+		"an answer that is none":     {gate{ask: answers(approval.Answer{})}, asks, admit.ApprovalDenied, nil},
+		"gone":                       {gate{ask: answers(approval.Answer{Decision: approval.Disconnected})}, asks, admit.ApprovalMissing, nil},
+		"not recorded":               {gate{ask: answers(approval.Answer{Allowed: true, Err: storage})}, asks, "", storage},
+		"too long to ask":            {gate{ask: answers(yes)}, long, admit.ApprovalMissing, nil},
+		"too long for an intent":     {gate{ask: answers(yes)}, call(strings.Repeat(" ", libctx.MaxEffectIntent)), admit.IntentTooLarge, nil},
+		"a hook":                     {gate{pre: hook(errors.New("no"))}, call("{}"), admit.HookDenied, nil},
+		"a hook after an answer":     {gate{ask: answers(yes), pre: hook(errors.New("no"))}, asks, admit.HookDenied, nil},
+		"a hook that lets pass":      {gate{pre: hook(nil)}, call("{}"), "", nil},
+		"changed during a question":  {gate{ask: answers(yes)}, both, admit.CommitDenied, nil},
+		"changed during a hook":      {gate{pre: hook(nil)}, fallen, admit.CommitDenied, nil},
+		"not asked whether it holds": {gate{}, fallen, "", nil},
+	} {
+		var b broker.Broker
+		c.gate.broker = &b
+		permit, no, err := c.gate.pass(t.Context(), c.call)
+		if !errors.Is(err, c.err) || (no != nil) != (c.code != "") || no != nil && (no.code != c.code || no.reason == "") {
+			t.Errorf("%s: %v, %v", name, no, err)
+		}
+		if (permit != nil) != (c.code == "" && c.err == nil) {
+			t.Errorf("%s: permit %v", name, permit)
+		}
+		if permit == nil {
+			continue
+		}
+		d, _ := c.call.intent.Digest()
+		if err := permit.Use(d); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestGateOrder: a person is asked before hooks look, about this very call, and each
+// of them sees the same digest.
+func TestGateOrder(t *testing.T) {
+	var b broker.Broker
+	var log []string
+	h := call(`{"n":9007199254740993}`)
+	h.asks = true
+	want, _ := h.intent.Digest()
+	note := func(who string, i effect.Intent, d effect.Digest) {
+		log = append(log, who)
+		if d != want || string(i.Arguments) != `{"n":9007199254740993}` {
+			t.Errorf("%s sees %s of %s", who, d, i.Arguments)
+		}
+	}
+	permit, no, err := gate{
+		broker: &b,
+		ask: func(_ context.Context, i effect.Intent, d effect.Digest) approval.Answer {
+			note("person", i, d)
+			return yes
+		},
+		pre: func(_ context.Context, i effect.Intent, d effect.Digest) error { note("hook", i, d); return nil },
+	}.pass(t.Context(), h)
+	if no != nil || err != nil || strings.Join(log, " ") != "person hook" {
+		t.Fatalf("%v: %v, %v", log, no, err)
+	}
+	// What was allowed is this call: not one that only reads like it.
+	other := h.intent
+	other.Arguments = jsontext.Value(`{"n":9007199254740992}`)
+	d, _ := other.Digest()
+	if permit.Use(d) == nil {
+		t.Error("the permit begins another call")
+	}
+}
+
+// TestGateCancelled: a run that ends while a person thinks or a hook looks gets no
+// permit, and what was reserved is worth nothing.
+func TestGateCancelled(t *testing.T) {
+	why := errors.New("cancelled")
+	for _, where := range []string{"person", "hook"} {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		var b broker.Broker
+		h := call("{}")
+		h.asks = true
+		permit, no, err := gate{
+			broker: &b,
+			ask: func(ctx context.Context, _ effect.Intent, _ effect.Digest) approval.Answer {
+				if where == "person" {
+					cancel(why)
+				}
+				return yes // the answer and the end came together
+			},
+			pre: func(ctx context.Context, _ effect.Intent, _ effect.Digest) error {
+				if where == "person" {
+					t.Error("a hook is asked after the end")
+				}
+				cancel(why)
+				<-ctx.Done()
+				return ctx.Err()
+			},
+		}.pass(ctx, h)
+		if permit != nil || no != nil || !errors.Is(err, why) {
+			t.Errorf("%s: %v, %v, %v", where, permit, no, err)
+		}
+	}
+}
+
+// TestGateFull: a broker that is full refuses; it lets nobody pass unseen.
+func TestGateFull(t *testing.T) {
+	var b broker.Broker
+	for range libctx.MaxGrants {
+		if _, err := b.Grant(effect.Digest{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	permit, no, err := gate{broker: &b}.pass(t.Context(), call("{}"))
+	if permit != nil || err != nil || no == nil || no.code != admit.BrokerUnavailable {
+		t.Errorf("%v, %v, %v", permit, no, err)
+	}
+}
+
+func BenchmarkGate(b *testing.B) {
+	var of broker.Broker
+	h := call(`{"path":"README.md"}`)
+	b.ReportAllocs()
+	for b.Loop() {
+		permit, no, err := gate{broker: &of}.pass(b.Context(), h)
+		if no != nil || err != nil {
+			b.Fatal(no, err)
+		}
+		_ = permit
+	}
+}
