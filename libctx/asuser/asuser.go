@@ -46,7 +46,13 @@ func (id Identity) IsSelf() bool { return int64(id.UID) == int64(os.Geteuid()) }
 // Without the right to change identity the error is errdefs.Denied and fn does
 // not run; nor does it if the kernel did not take the change (errdefs.Internal).
 // A panic of fn becomes a panic of the caller.
-func (id Identity) Do(fn func() error) error {
+func (id Identity) Do(fn func() error) error { return id.run(Identity.take, fn) }
+
+// Be is Do for what tells somebody else who calls: to the other end of a socket
+// that fn connects, the caller is id.
+func (id Identity) Be(fn func() error) error { return id.run(Identity.become, fn) }
+
+func (id Identity) run(take func(Identity) error, fn func() error) error {
 	if id.IsSelf() {
 		return fn()
 	}
@@ -56,7 +62,7 @@ func (id Identity) Do(fn func() error) error {
 		finished bool
 	)
 	onItsOwnThread(func() {
-		if err = id.take(); err != nil {
+		if err = take(id); err != nil {
 			finished = true
 			return
 		}
@@ -122,6 +128,22 @@ func (id Identity) take() error {
 	unix.SetfsuidRetUid(int(id.UID))
 	if now, _ := unix.SetfsuidRetUid(-1); uint32(now) != id.UID {
 		return errdefs.New(errdefs.Denied, "act as uid %d: uid was not taken", id.UID)
+	}
+	return dropped(id.UID)
+}
+
+// become is take with the effective ids as well. The real and the saved ones stay,
+// which is what nobody asks for.
+func (id Identity) become() error {
+	if err := id.take(); err != nil {
+		return err
+	}
+	// Not by the functions of the same name, which change every thread.
+	const keep = ^uintptr(0)
+	unix.RawSyscall(unix.SYS_SETRESGID, keep, uintptr(id.GID), keep)
+	unix.RawSyscall(unix.SYS_SETRESUID, keep, uintptr(id.UID), keep)
+	if unix.Getegid() != int(id.GID) || unix.Geteuid() != int(id.UID) {
+		return errdefs.New(errdefs.Denied, "be uid %d: it was not taken", id.UID)
 	}
 	return dropped(id.UID)
 }

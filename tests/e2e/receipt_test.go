@@ -140,25 +140,6 @@ func TestReceipts(t *testing.T) {
 	unix.Kill(two.PID, syscall.SIGTERM)
 }
 
-// TestReceiptIsTheOwners: root may stop an agent, and may not vouch for processes.
-func TestReceiptIsTheOwners(t *testing.T) {
-	if os.Geteuid() != 0 {
-		return // only root can be somebody else
-	}
-	w := world.NewAs(t, 60001)
-	w.Puppet("coder")
-	pid := startTerminal(t, w, "default")
-	_, meta := terminalMeta(t, w, "default")
-	c := w.Dial("coder")
-	line := world.JSON(map[string]any{"op": "receipt", "receipt": meta["runtime_receipt"]})
-	if f := c.Ask(line, "error")[0]; f.Str("code") != "EACCES" {
-		t.Errorf("%v", f)
-	}
-	if done := world.Last(c.Ask(`{"op":"stop","agent":"coder"}`, "done")); world.JSON(done["terminals"]) != `[{"outcome":"stopped","session":"default"}]` || pid.Alive() {
-		t.Errorf("%v", done)
-	}
-}
-
 // TestTerminalOutlivesServer: a killed server changes nothing for a terminal, and
 // the next one settles nothing of it.
 func TestTerminalOutlivesServer(t *testing.T) {

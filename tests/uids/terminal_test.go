@@ -1,6 +1,7 @@
 package uids
 
 import (
+	"bytes"
 	"encoding/json"
 	"net"
 	"os"
@@ -131,4 +132,52 @@ func owner(t *testing.T, pid int) int {
 		}
 	}
 	return -1
+}
+
+// TestReceiptOfTheMachine: root's server of somebody's agent proves her terminal,
+// shows calls in it as her, and stops it for whoever may; only she vouches for it.
+func TestReceiptOfTheMachine(t *testing.T) {
+	root, a, b := system(t)
+	a.Runtime = a.Dir + "/run-" + strconv.Itoa(a.UID)
+	a.Mkdir(a.Runtime, 0o700)
+	a.Layout = paths.New(paths.Env{RuntimeDir: a.Runtime, Home: a.Home, UID: a.UID}, a.Root)
+	a.MustCtx("agent", "send", "alice", "say hello") // its server makes her home in the tree
+	a.MustCtx("agent", "start", "--supervisor", "direct", "--session", "work", "alice")
+	resource := a.Layout.TerminalResource(alice, "alice", "work")
+	var meta struct {
+		Receipt json.RawMessage `json:"runtime_receipt"`
+	}
+	if err := json.Unmarshal([]byte(a.Read(resource+"/meta.json")), &meta); err != nil || meta.Receipt == nil {
+		t.Fatalf("%s: %v", meta.Receipt, err)
+	}
+	line := world.JSON(map[string]any{"op": "receipt", "session": "work", "receipt": meta.Receipt})
+	socket := filepath.Join(root.Root, "agent/alice.sock")
+	if f, _ := dial(root, socket, "error", line); len(f) != 1 || f[0].Str("code") != "EACCES" {
+		t.Errorf("root got %s", world.JSON(f))
+	}
+	if f, _ := dial(b, socket, "", line); len(f) > 0 && f[0].Type() != "error" {
+		t.Errorf("bob got %s", world.JSON(f))
+	}
+	if f, _ := dial(a, socket, "accepted", line); len(f) != 1 || f[0].Str("op") != "receipt" {
+		t.Errorf("alice got %s", world.JSON(f))
+	}
+
+	a.MustCtx("agent", "send", "--session", "work", "alice", "call fs.read {\"path\":\"README.md\"}\n--\nsay done")
+	shown := []byte("README.md")
+	a.Await(resource, func() bool {
+		var all []byte
+		text, _ := os.ReadFile(resource + "/events.jsonl")
+		for line := range strings.Lines(string(text)) {
+			var event struct {
+				Data []byte `json:"data_b64"`
+			}
+			json.Unmarshal([]byte(line), &event) // the last one may be torn
+			all = append(all, event.Data...)
+		}
+		return bytes.Contains(all, shown)
+	})
+	f, _ := dial(root, socket, "done", `{"op":"stop","agent":"alice","session":"work"}`)
+	if last := world.Last(f); world.JSON(last["terminals"]) != `[{"outcome":"stopped","session":"work"}]` {
+		t.Errorf("root's stop: %s", world.JSON(f))
+	}
 }

@@ -6,10 +6,8 @@ import (
 
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/errdefs"
-	"cortexfs.org/libctx/peercred"
 	"cortexfs.org/libctx/supervise"
 	"cortexfs.org/libctx/terminal"
-	"cortexfs.org/libctx/unixsock"
 )
 
 // Live lists the ids of the session's live terminals: there is a receipt, its
@@ -54,17 +52,6 @@ func (k *Keeper) dial(ctx context.Context, s libctx.Session) (*net.UnixConn, ter
 	}
 	ctx, cancel := context.WithTimeout(ctx, libctx.TermHello)
 	defer cancel()
-	c, err := unixsock.Dial(ctx, t.Socket.Path)
-	if err != nil {
-		return nil, m, err
-	}
-	peer, err := peercred.Of(c)
-	if err == nil && (peer.UID != k.Owner.UID || int(peer.PID) != t.PID) {
-		err = errdefs.New(errdefs.Invalid, "%s: another process listens there", t.Socket.Path)
-	}
-	if err != nil {
-		c.Close()
-		return nil, m, err
-	}
-	return c, m, nil
+	c, err := k.connect(ctx, t)
+	return c, m, err
 }

@@ -2,6 +2,7 @@ package receipt
 
 import (
 	"context"
+	"net"
 	"slices"
 
 	"cortexfs.org/libctx"
@@ -93,6 +94,27 @@ func subset(now procid.Credentials, agent asuser.Identity) error {
 	return nil
 }
 
+// connect connects, as the owner, to the socket of a launch, and makes sure that its
+// process made it listen. The caller closes the connection.
+func (k *Keeper) connect(ctx context.Context, t terminal.Launch) (c *net.UnixConn, err error) {
+	err = k.Owner.Be(func() error {
+		c, err = unixsock.Dial(ctx, t.Socket.Path)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	peer, err := peercred.Of(c)
+	if err == nil && (peer.UID != k.Owner.UID || int(peer.PID) != t.PID) {
+		err = errdefs.New(errdefs.Invalid, "%s: another process listens there", t.Socket.Path)
+	}
+	if err != nil {
+		c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
 // proveSocket: the socket is the file that it was, its listener was made by the
 // launcher, and it answers.
 func (k *Keeper) proveSocket(ctx context.Context, t terminal.Launch) error {
@@ -111,20 +133,13 @@ func (k *Keeper) proveSocket(ctx context.Context, t terminal.Launch) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, libctx.TermHello)
 	defer cancel()
-	c, err := unixsock.Dial(ctx, t.Socket.Path)
+	c, err := k.connect(ctx, t)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
 	defer context.AfterFunc(ctx, func() { c.Close() })()
-	peer, err := peercred.Of(c)
-	if err != nil {
-		return err
-	}
-	if peer.UID != k.Owner.UID || int(peer.PID) != t.PID {
-		return bad("another process listens there")
-	}
-	// What it answers depends on who asks; that a terminal answers does not.
+	// It may have too many clients, and says so; that it answers is what counts.
 	line, err := termwire.MarshalRequest(&termwire.Watch{})
 	if err == nil {
 		_, err = c.Write(line)

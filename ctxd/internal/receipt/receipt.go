@@ -10,7 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
+	"strings"
 
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/asuser"
@@ -77,23 +77,20 @@ func (k *Keeper) control() (*atomicfile.Dir, error) {
 	return agents.Sub(filepath.Base(k.Layout.Control(k.Agent)))
 }
 
-// theirs are the layouts in which a terminal of the owner may have its socket:
-// this process's own, or if it works for others theirs, with a runtime directory
-// of systemd and without.
-func (k *Keeper) theirs() []paths.Layout {
-	if k.Owner.IsSelf() {
-		return []paths.Layout{k.Layout}
-	}
-	uid := int(k.Owner.UID)
-	return []paths.Layout{
-		paths.New(paths.Env{UID: uid, RuntimeDir: filepath.Join("/run/user", strconv.Itoa(uid))}, k.Layout.Root),
-		paths.New(paths.Env{UID: uid}, k.Layout.Root),
-	}
-}
-
-// layoutOf is the layout in which the session's terminal has this socket.
+// layoutOf is the layout in which the session's terminal has this socket: this
+// process's own, or if it works for somebody else one of theirs, with or without a
+// runtime directory. Which that is only they know; that it is their socket the
+// kernel says.
 func (k *Keeper) layoutOf(s libctx.Session, socket string) (paths.Layout, error) {
-	for _, l := range k.theirs() {
+	layouts := []paths.Layout{k.Layout}
+	if uid := int(k.Owner.UID); !k.Owner.IsSelf() {
+		dir, _, _ := strings.Cut(socket, "/cortexfs/")
+		layouts = []paths.Layout{
+			paths.New(paths.Env{UID: uid, RuntimeDir: dir}, k.Layout.Root),
+			paths.New(paths.Env{UID: uid}, k.Layout.Root),
+		}
+	}
+	for _, l := range layouts {
 		if l.TerminalSocket(k.Agent, s) == socket {
 			return l, nil
 		}
