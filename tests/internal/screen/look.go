@@ -2,6 +2,7 @@ package screen
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/charmbracelet/x/ansi"
@@ -20,6 +21,12 @@ type Look struct {
 // watched are the modes that make a difference to a person.
 var watched = []int{1, 5, 6, 7, 9, 25, 45, 1000, 1002, 1003, 1004, 1005, 1006, 1015, 1016, 2004, 2031, 2048}
 
+// Of these only the last one counts: what is told of the mouse, and how.
+var (
+	mouse     = []int{9, 1000, 1002, 1003}
+	encodings = []int{1005, 1006, 1015, 1016}
+)
+
 // modes keeps what the emulator says of its modes.
 type modes struct {
 	on        map[int]bool
@@ -28,17 +35,29 @@ type modes struct {
 
 func (m *modes) follow(em *vt.Emulator) {
 	m.on = map[int]bool{7: true, 25: true}
-	set := func(on bool) func(ansi.Mode) {
-		return func(mode ansi.Mode) {
-			if private, ok := mode.(ansi.DECMode); ok {
-				m.on[private.Mode()] = on
+	em.SetCallbacks(vt.Callbacks{
+		EnableMode: func(mode ansi.Mode) { m.set(mode, true) }, DisableMode: func(mode ansi.Mode) { m.set(mode, false) },
+		AltScreen: func(on bool) { m.alternate = on },
+	})
+}
+
+func (m *modes) set(mode ansi.Mode, on bool) {
+	private, ok := mode.(ansi.DECMode)
+	if !ok {
+		return
+	}
+	n := private.Mode()
+	if !on && slices.Contains(encodings, n) && !m.on[n] {
+		return
+	}
+	for _, group := range [][]int{mouse, encodings} {
+		if slices.Contains(group, n) {
+			for _, other := range group {
+				m.on[other] = false
 			}
 		}
 	}
-	em.SetCallbacks(vt.Callbacks{
-		EnableMode: set(true), DisableMode: set(false),
-		AltScreen: func(on bool) { m.alternate = on },
-	})
+	m.on[n] = on
 }
 
 // Look is what is to be seen now.
