@@ -1,18 +1,13 @@
 package tools
 
 import (
-	"errors"
-	"fmt"
 	"slices"
 
 	"cortexfs.org/ctx/internal/caller"
 	"cortexfs.org/ctx/internal/output"
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/admit"
-	"cortexfs.org/libctx/control"
 	"cortexfs.org/libctx/errdefs"
-	"cortexfs.org/libctx/preamble"
-	"cortexfs.org/libctx/tree"
 	"cortexfs.org/libctx/view"
 	"cortexfs.org/libctx/wire"
 	"github.com/go-json-experiment/json"
@@ -23,6 +18,7 @@ import (
 type Verdict struct {
 	Stage  string     `json:"stage"`
 	OK     bool       `json:"ok"`
+	Ask    bool       `json:"ask"`
 	Code   admit.Code `json:"code"`
 	Reason string     `json:"reason"`
 	Want   string     `json:"want"`
@@ -35,7 +31,8 @@ var ErrRefused error = errdefs.New(errdefs.Denied, "the call would be refused")
 // Explain prints what every stage of admission says of a call by an agent. A
 // tool of the tools control is taken as called directly, any other as called
 // through tsh. Without arguments the stages that judge them are passed over. A
-// call that would be refused is ErrRefused.
+// call that would be refused is ErrRefused; one that a person would be asked about
+// is not.
 func Explain(from *caller.Caller, agent, tool, arguments string) error {
 	a, err := libctx.ParseAgent(agent)
 	if err != nil {
@@ -66,26 +63,33 @@ func Explain(from *caller.Caller, agent, tool, arguments string) error {
 	}
 	defer t.Close()
 
-	refused := false
+	refused, asked := false, false
 	var rows []output.Row
 	for _, s := range admit.Explain(v.Facts(), t.Tool, call) {
 		if arguments == "" && s.Code == admit.InvalidArguments {
 			s = admit.Verdict{Stage: s.Stage, OK: true, Reason: "not judged: no arguments were given"}
 		}
 		word := "ok"
-		if !s.OK {
+		switch {
+		case s.Ask:
+			word, asked = "ask", true
+		case !s.OK:
 			word, refused = string(s.Code), true
 		}
 		rows = append(rows, output.Row{
 			Cells:  []string{s.Stage, word, s.Reason, s.Want},
-			Object: Verdict{s.Stage, s.OK, s.Code, s.Reason, s.Want},
+			Object: Verdict{s.Stage, s.OK, s.Ask, s.Code, s.Reason, s.Want},
 		})
 	}
 	if err := from.Table([]string{"STAGE", "VERDICT", "REASON", "WANTS"}, rows); err != nil {
 		return err
 	}
-	if refused {
+	switch {
+	case refused:
 		return ErrRefused
+	case asked:
+		from.Note("a person would be asked before it runs: ctx agent chat asks, ctx agent send --approve " + string(inner) + " answers; " +
+			string(admit.ApprovalMissing) + " if nobody can be")
 	}
 	return nil
 }
@@ -113,57 +117,4 @@ func callOf(v *view.Agent, name libctx.Tool, arguments string) (admit.Call, erro
 		Args []string `json:"args"`
 	}{append([]string{string(name)}, words...)})
 	return admit.Call{Name: admit.Shell, Direct: true, Arguments: jsontext.Value(routed)}, err
-}
-
-// Check tests every control file of an agent and reports each error, not only
-// the first one that refuses the agent.
-func Check(from *caller.Caller, agent string) error {
-	a, err := libctx.ParseAgent(agent)
-	if err != nil {
-		return err
-	}
-	bad := 0
-	report := func(err error) {
-		bad++
-		from.Warn(err.Error())
-	}
-	list, err := tree.Controls(from.Layout, a)
-	if errdefs.Is(err, errdefs.NotFound) {
-		return err
-	}
-	if err != nil {
-		report(err)
-	}
-	for _, c := range list {
-		if err := control.CheckAgent(c.Name, c.Text); err != nil {
-			report(fmt.Errorf("agent/%s.d/%w", a, err))
-		}
-	}
-	v, err := view.Load(from.Layout, a)
-	switch {
-	case err == nil:
-		for _, r := range v.Policy.Rules {
-			if r.Subject != v.Subject {
-				report(fmt.Errorf("agent/%s.d/policy: %q: allows %s something, but this agent is %s", a, r, r.Subject, v.Subject))
-			}
-		}
-		if !v.Executable {
-			if _, err := preamble.Check(from.Layout, v, v.Model); err != nil {
-				report(fmt.Errorf("agent/%s.d/model: %w", a, err))
-			}
-		}
-	case bad == 0 || !isGrammar(err): // the grammar was reported above
-		report(err)
-	}
-	if bad > 0 {
-		return errdefs.New(errdefs.Invalid, "agent %s: %d of its controls are wrong", a, bad)
-	}
-	from.Note("agent " + agent + ": every control is right")
-	return nil
-}
-
-// isGrammar reports whether err is about the text of a control file.
-func isGrammar(err error) bool {
-	var e *control.Error
-	return errors.As(err, &e)
 }
