@@ -48,7 +48,8 @@ func decodeApprove(line []byte) (Request, error) {
 // ApprovalRequest asks the client that began the run whether one call may be
 // executed. Name, Arguments and Effect are those of what would run: of a call that
 // goes through tsh the tool inside. Nothing of it is ever clipped. Digest is that of
-// the exact call, Expires how long an answer is waited for, in milliseconds.
+// the exact call, UID is of who is asked, Expires how long an answer is waited for, in
+// milliseconds.
 type ApprovalRequest struct {
 	Head
 	Call      libctx.Call    `json:"call"`
@@ -56,6 +57,7 @@ type ApprovalRequest struct {
 	Arguments jsontext.Value `json:"arguments"`
 	Effect    string         `json:"effect"`
 	Digest    string         `json:"digest"`
+	UID       uint32         `json:"uid"`
 	Expires   int64          `json:"expires_ms"`
 }
 

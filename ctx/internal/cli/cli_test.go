@@ -403,8 +403,6 @@ func TestLaggedClientsLoseNothing(t *testing.T) {
 			`{"type":"message","id":"RUN.2","run":"RUN","role":"assistant","content":[{"type":"text","text":"one"}]}`,
 			`{"type":"delta","run":"RUN","text":"tw"}`,
 			`{"type":"lagged","run":"RUN","after":"RUN.2"}`)
-		p.read()
-	}, func(p *peer) {
 		line, r := p.read()
 		if q, ok := r.(*wire.Resume); !ok || string(q.After) != run1+".2" || q.Session != "default" {
 			t.Errorf("after lagging: %s", line)

@@ -18,10 +18,12 @@ func sendCommand() *command {
 			"below them. From the first word of INPUT on, nothing is a flag. The agent\n" +
 			"works in --workspace, else in this directory. Ctrl+C cancels the run, a second\n" +
 			"one leaves at once. The same --id again prints the same answer and runs\n" +
-			"nothing.",
+			"nothing. A call that a person has to allow is denied at once, unless --approve\n" +
+			"names its tool, which is the one inside for calls through tsh.",
 		examples: []string{
 			"ctx agent send counter how long is README.md?",
 			"git diff | ctx agent send reviewer 'Review this.' -",
+			"ctx agent send --approve shell.exec builder make the tests pass",
 			"ctx agent send --session review --timeout 2m reviewer -- --help is documented where?",
 			"ctx agent send --raw counter hello | jq -r 'select(.type==\"message\").content[].text'",
 		},
@@ -32,6 +34,7 @@ func sendCommand() *command {
 			cwdFlag(),
 			idFlag(),
 			&ucli.DurationFlag{Name: "timeout", Usage: "cancel the run after `D`, for example 90s"},
+			approveFlag(),
 			rawFlag(),
 		},
 		run: onAgent(func(ctx context.Context, from *caller.Caller, a libctx.Agent, in *input) error {
@@ -41,6 +44,7 @@ func sendCommand() *command {
 			return runs.Send(ctx, from, a, in.args[1:], runs.SendOptions{
 				Session: in.String("session"), Scope: in.String("scope"), Workspace: in.String("workspace"),
 				Cwd: in.String("cwd"), ID: in.String("id"), Timeout: in.Duration("timeout"), Raw: in.Bool("raw"),
+				Approve: in.StringSlice("approve"),
 			})
 		}),
 	}
@@ -57,14 +61,14 @@ func tshCommand() *command {
 			"ctx agent tsh builder -- shell.exec 'make test'",
 			`ctx agent tsh builder -- shell.exec '{"cmd":"make test","timeout_ms":60000}'`,
 		},
-		flags: []ucli.Flag{sessionFlag(), workspaceFlag(), cwdFlag(), idFlag(), rawFlag()},
+		flags: []ucli.Flag{sessionFlag(), workspaceFlag(), cwdFlag(), idFlag(), approveFlag(), rawFlag()},
 		run: onAgent(func(ctx context.Context, from *caller.Caller, a libctx.Agent, in *input) error {
 			if len(in.args) == 1 {
 				return errdefs.New(errdefs.Invalid, "no tool is named").WithHint("ctx agent tools %s lists them", a)
 			}
 			return runs.Tsh(ctx, from, a, in.args[1:], runs.TshOptions{
 				Session: in.String("session"), Workspace: in.String("workspace"), Cwd: in.String("cwd"),
-				ID: in.String("id"), Raw: in.Bool("raw"),
+				ID: in.String("id"), Raw: in.Bool("raw"), Approve: in.StringSlice("approve"),
 			})
 		}),
 	}
@@ -144,6 +148,10 @@ func cwdFlag() ucli.Flag {
 
 func idFlag() ucli.Flag {
 	return &ucli.StringFlag{Name: "id", Usage: "the `ID` of this request; the same one again runs nothing twice"}
+}
+
+func approveFlag() ucli.Flag {
+	return &ucli.StringSliceFlag{Name: "approve", Usage: "allow calls of `TOOL` when the agent has to ask; all others are denied (repeatable)"}
 }
 
 func rawFlag() ucli.Flag {

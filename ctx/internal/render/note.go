@@ -32,6 +32,24 @@ func Context(f *wire.Context) string {
 	return "for want of room the model " + strings.Join(what, ", and ")
 }
 
+// Asked says on one line what a person was asked.
+func Asked(f *wire.ApprovalRequest) string {
+	return fmt.Sprintf("asked uid %d: may %s run? (%s, %s)", f.UID, strings.TrimSpace(string(f.Name)+" "+Arguments(f.Arguments, 200)), f.Effect, f.Digest)
+}
+
+// Answered says what came of that.
+func Answered(f *wire.ApprovalResult) string {
+	word := map[string]string{
+		wire.AllowOnce: "allowed once", wire.Deny: "denied", "timeout": "nobody answered in time: not allowed",
+		"disconnected": "who was to be asked was not there: not allowed", "cancelled": "the run was cancelled: not allowed",
+		"invalid": "the answer was none: not allowed", "interrupted": "the host died: not allowed",
+	}[f.Decision]
+	if word == "" {
+		word = "not allowed: " + f.Decision
+	}
+	return "answered: " + word
+}
+
 func messages(n int) string { return count(n, "message") }
 
 func count(n int, what string) string {

@@ -63,7 +63,7 @@ func (l *link) open(ctx context.Context, timeout time.Duration) (end func(), err
 	return end, nil
 }
 
-// connect makes a new connection and drops the one before.
+// connect makes the connection.
 func (l *link) connect() error {
 	conn, err := l.from.Dial(l.ctx, l.agent)
 	if err == nil {
@@ -80,9 +80,6 @@ func (l *link) connect() error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.conn != nil {
-		l.conn.Close()
-	}
 	l.conn = conn
 	return nil
 }

@@ -22,6 +22,7 @@ type SendOptions struct {
 	ID        string        // "": a fresh one
 	Timeout   time.Duration // 0: none
 	Raw       bool          // print the frames
+	Approve   []string      // tools whose calls are allowed when the agent asks
 }
 
 // Send sends a person's input to an agent and shows the run until it is over.
@@ -31,7 +32,7 @@ func Send(ctx context.Context, from *caller.Caller, a libctx.Agent, input []stri
 	if err != nil {
 		return err
 	}
-	t, err := prepare(from, a, o.Session, o.ID, o.Workspace)
+	t, err := prepare(from, a, o.Session, o.ID, o.Workspace, o.Approve)
 	if err != nil {
 		return err
 	}

@@ -98,6 +98,10 @@ func (s *show) frame(f wire.Frame) {
 		if known || len(s.calls) < maxCalls {
 			s.calls[f.Call] = c
 		}
+	case *wire.ApprovalRequest:
+		s.note(render.Asked(f))
+	case *wire.ApprovalResult:
+		s.note(render.Answered(f))
 	case *wire.ToolResult:
 		s.result(f)
 	case *wire.Usage:

@@ -18,6 +18,7 @@ type target struct {
 	workspace string
 	temp      bool // the run lives with its connection: nothing can be caught up
 	raw       bool // print the frames themselves
+	approve   []libctx.Tool
 	show      *show
 
 	seen   libctx.Event     // the last durable frame
@@ -25,12 +26,17 @@ type target struct {
 	asked  error            // why the agent refused the request
 	failed error            // why the run failed
 	result *wire.ToolResult // the latest
+
+	answered bool // a question
 }
 
-func prepare(from *caller.Caller, a libctx.Agent, session, id, workspace string) (*target, error) {
+func prepare(from *caller.Caller, a libctx.Agent, session, id, workspace string, approve []string) (*target, error) {
 	t := &target{show: newShow(from.Printer)}
 	t.from, t.agent = from, a
 	var err error
+	if t.approve, err = approvals(approve); err != nil {
+		return nil, err
+	}
 	if t.session, err = from.Session(a, session); err != nil {
 		return nil, err
 	}
@@ -75,6 +81,11 @@ func (t *target) drive(ctx context.Context, r wire.Request, timeout time.Duratio
 		}
 		if err != nil {
 			return err // nobody reads what we print; the run goes on
+		}
+		if q, ok := f.(*wire.ApprovalRequest); ok {
+			if err := t.answer(q); err != nil {
+				return err
+			}
 		}
 		if lag, ok := f.(*wire.Lagged); ok && !t.temp {
 			if err := t.catchUp(lag); err != nil {
@@ -134,9 +145,9 @@ func (t *target) fresh(id libctx.Event) bool {
 }
 
 // refused looks at an error about a request: it is the answer to ours, unless
-// it is that of a cancel which came too late.
+// it is that of a cancel, or of an answer, which came too late.
 func (t *target) refused(e *wire.Error) bool {
-	if t.why() != nil && (e.Code == errdefs.Already || e.Code == errdefs.NotFound) {
+	if t.answered && e.Code == errdefs.NotFound || t.why() != nil && (e.Code == errdefs.Already || e.Code == errdefs.NotFound) {
 		return false
 	}
 	refusal := errdefs.New(e.Code, "%s", e.Message)
@@ -148,14 +159,12 @@ func (t *target) refused(e *wire.Error) bool {
 }
 
 // catchUp goes on after frames were left out because this side read too slowly:
-// the durable ones follow on a new connection, then the live ones.
+// the durable ones follow, then the live ones. The connection stays the one that
+// began the run, so that questions still come to it.
 func (t *target) catchUp(lag *wire.Lagged) error {
 	after := t.seen
 	if after == "" {
 		after = lag.After
-	}
-	if err := t.connect(); err != nil {
-		return err
 	}
 	return t.request(&wire.Resume{Session: t.session, After: after})
 }

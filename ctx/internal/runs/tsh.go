@@ -17,6 +17,7 @@ type TshOptions struct {
 	Cwd       string
 	ID        string
 	Raw       bool
+	Approve   []string // as of SendOptions
 }
 
 // ExitError is the exit code of a tool, passed on. Everything there is to say
@@ -31,7 +32,7 @@ func Tsh(ctx context.Context, from *caller.Caller, a libctx.Agent, args []string
 	if err := wire.CheckArgs(args); err != nil {
 		return err
 	}
-	t, err := prepare(from, a, o.Session, o.ID, o.Workspace)
+	t, err := prepare(from, a, o.Session, o.ID, o.Workspace, o.Approve)
 	if err != nil {
 		return err
 	}

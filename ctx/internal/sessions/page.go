@@ -27,6 +27,7 @@ type note struct {
 	seq  int64
 	run  libctx.Run
 	text string
+	lone bool // also of a run of which nothing else is shown, as a tool operation
 }
 
 // notes reads them from the whole ledger; that of damage is reported elsewhere.
@@ -48,6 +49,10 @@ func notes(r *session.Reader) (list []note, err error) {
 				n.text = render.Passed(f)
 			case *wire.Context:
 				n.text = render.Context(f)
+			case *wire.ApprovalRequest:
+				n.text, n.lone = render.Asked(f), true
+			case *wire.ApprovalResult:
+				n.text, n.lone = render.Answered(f), true
 			}
 		case *session.Checkpoint:
 			n.run, n.text = rec.Run, ended(rec)
@@ -86,7 +91,7 @@ func ended(c *session.Checkpoint) string {
 // until prints the notes that come before a record.
 func (p *page) until(seq int64) {
 	for len(p.notes) > 0 && p.notes[0].seq < seq {
-		if n := p.notes[0]; p.runs[n.run] {
+		if n := p.notes[0]; n.lone || p.runs[n.run] {
 			p.aside("note", n.text)
 		}
 		p.notes = p.notes[1:]

@@ -26,11 +26,11 @@ type Question struct {
 	Expires   time.Duration // 0: libctx.ApprovalTimeout, which is also the most
 }
 
-// Frame is the question as clients get it and as it is recorded.
-func (q Question) Frame() *wire.ApprovalRequest {
+// Frame is the question, put to that user, as clients get it and as it is recorded.
+func (q Question) Frame(uid uint32) *wire.ApprovalRequest {
 	return &wire.ApprovalRequest{
 		Head: wire.Head{Type: "approval_request"}, Call: q.Call, Name: q.Name, Arguments: q.Arguments,
-		Effect: string(q.Effect), Digest: q.Digest, Expires: q.Expires.Milliseconds(),
+		Effect: string(q.Effect), Digest: q.Digest, UID: uid, Expires: q.Expires.Milliseconds(),
 	}
 }
 

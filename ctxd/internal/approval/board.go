@@ -9,8 +9,10 @@ import (
 )
 
 // Board is the questions that are open on one connection, a few at a time: one of
-// each run that the connection began. The zero Board is ready.
+// each run that the connection began. The zero Board is one of root's.
 type Board struct {
+	UID uint32 // of who answers over it
+
 	mu    sync.Mutex
 	slots []*Slot
 	mute  bool

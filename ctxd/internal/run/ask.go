@@ -73,7 +73,7 @@ func (l *Live) ask(r *Run, q approval.Question) (reached bool, err error) {
 	if n := len(q.Arguments); n > libctx.MaxInlineText {
 		return false, errdefs.New(errdefs.TooBig, "a question of %d bytes can not be asked", n)
 	}
-	if err := l.record(r, &session.Fact{Run: r.ID, Frame: q.Frame()}); err != nil {
+	if err := l.record(r, &session.Fact{Run: r.ID, Frame: q.Frame(r.client.Asked().UID)}); err != nil {
 		return false, err
 	}
 	return slices.ContainsFunc(l.subs, func(s *sub) bool {

@@ -104,11 +104,11 @@ func TestAsk(t *testing.T) {
 		{"left", func(p *person, _ *wire.ApprovalRequest) { p.board.Mute() }, approval.Disconnected},
 		{"silent", func(*person, *wire.ApprovalRequest) {}, approval.Timeout},
 		{"in the last moment", func(p *person, q *wire.ApprovalRequest) {
-			time.Sleep(libctx.ApprovalTimeout - 1)
+			<-time.After(libctx.ApprovalTimeout - 1)
 			_ = p.says(q, q.Call, approval.AllowOnce)
 		}, approval.AllowOnce},
 		{"too late", func(p *person, q *wire.ApprovalRequest) {
-			time.Sleep(libctx.ApprovalTimeout + 1)
+			<-time.After(libctx.ApprovalTimeout + 1)
 			if err := p.says(q, q.Call, approval.AllowOnce); !errdefs.Is(err, errdefs.NotFound) {
 				panic(err)
 			}

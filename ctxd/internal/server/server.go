@@ -161,6 +161,7 @@ func (s *Server) accept(to chan<- accept) {
 func (s *Server) converse(ctx context.Context, a accept, busy bool) {
 	gone, leave := context.WithCancel(context.Background())
 	c := &conn{sock: a.conn, out: newOutbox(), gone: gone, leave: leave}
+	c.asked.UID = a.peer.UID
 	subject := authz.Of(a.peer, s.cfg.Owner)
 	refusal := authz.OwnerOrRoot.Check(subject)
 	if refusal == nil && busy {
