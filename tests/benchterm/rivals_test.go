@@ -5,6 +5,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"cortexfs.org/libctx"
@@ -84,7 +87,23 @@ func dtach(b *bench, program ...string) (func() *exec.Cmd, func()) {
 	sock := b.scratch() + "/s"
 	b.must(exec.Command("dtach", append([]string{"-n", sock, "-E"}, program...)...).Run())
 	b.await(sock)
-	return func() *exec.Cmd { return exec.Command("dtach", "-a", sock, "-E", "-r", "none") }, func() {}
+	return func() *exec.Cmd { return exec.Command("dtach", "-a", sock, "-E", "-r", "none") }, func() { b.kill(sock) }
+}
+
+// kill ends the processes that were started with a word; dtach has no other way.
+func (b *bench) kill(word string) {
+	b.Helper()
+	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	b.must(err)
+	for _, line := range lines {
+		text, err := os.ReadFile(line)
+		if err != nil || !slices.Contains(strings.Split(string(text), "\x00"), word) {
+			continue
+		}
+		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(line))); err == nil {
+			unix.Kill(pid, unix.SIGKILL)
+		}
+	}
 }
 
 func tmux(b *bench, program ...string) (func() *exec.Cmd, func()) {
