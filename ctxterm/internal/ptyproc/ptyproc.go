@@ -113,9 +113,6 @@ func (p *Proc) Close() error {
 	return err
 }
 
-// PID is the process id of the program.
-func (p *Proc) PID() int { return p.cmd.Process.Pid }
-
 // Resize tells the terminal, and by SIGWINCH the program, its new size.
 func (p *Proc) Resize(s termwire.Size) error {
 	return p.control(func(fd int) error {
