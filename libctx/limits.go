@@ -70,7 +70,7 @@ const (
 	MaxToolOutput     = 1 << 20         // bytes of standard output of a json-mode tool
 	MaxToolArguments  = 1 << 20         // bytes of the arguments a built-in tool reads
 	MaxSafeScript     = 8 << 10         // bytes of a shell script that is looked at for whether it only looks
-	MaxEffectIntent   = 4 << 20         // bytes of what is written down of a call that is to be executed
+	MaxCallArguments  = 4 << 20         // bytes of the arguments of a call, from whomever it comes
 	MaxGrants         = 256             // permissions of an agent that wait to be used
 	GrantLife         = time.Minute     // from a permission until it is worth nothing
 	ApprovalTimeout   = 5 * time.Minute // a person has to answer a question

@@ -3,8 +3,8 @@ package admit
 // Code is a denial code. The codes are stable: scripts and ledgers hold them.
 type Code string
 
-// The denial codes, in the order of their stages. The last four are of what
-// follows on Decide: the answer of a person, the intent, the hooks, the start.
+// The denial codes, in the order of their stages. The last three are of what
+// follows on Decide: the answer of a person, the hooks, the permission to start.
 const (
 	InvalidArguments  Code = "invalid_tool_arguments"
 	NotDeclared       Code = "not_declared"
@@ -23,10 +23,8 @@ const (
 	NetworkDenied     Code = "effect_network_denied"
 	DelegationDenied  Code = "effect_delegation_denied"
 	ExtensionDenied   Code = "effect_extension_denied"
-	BrokerUnavailable Code = "effect_broker_unavailable"
 	ApprovalMissing   Code = "approval_unavailable"
 	ApprovalDenied    Code = "approval_denied"
-	IntentTooLarge    Code = "effect_intent_too_large"
 	HookDenied        Code = "secondary_hook_denied"
 	CommitDenied      Code = "effect_reservation_commit_denied"
 )
@@ -53,10 +51,8 @@ var sentences = map[Code]string{
 	NetworkDenied:     notPermitted,
 	DelegationDenied:  notPermitted,
 	ExtensionDenied:   notPermitted,
-	BrokerUnavailable: notPermitted,
 	ApprovalMissing:   "not permitted: the call needs an approval that can not be asked for",
 	ApprovalDenied:    "not permitted: the call was not approved",
-	IntentTooLarge:    "the arguments are too long",
 	HookDenied:        notPermitted,
 	CommitDenied:      notPermitted,
 }
@@ -66,8 +62,8 @@ func Codes() []Code {
 	return []Code{
 		InvalidArguments, NotDeclared, NotFound, NotRegular, LinuxPermission, NotMounted, NoExecMount,
 		Perm, AgentPolicy, ToolPolicy, EffectUnknown, HostReadDenied, HostChangeDenied, ProcessDenied,
-		NetworkDenied, DelegationDenied, ExtensionDenied, BrokerUnavailable, ApprovalMissing,
-		ApprovalDenied, IntentTooLarge, HookDenied, CommitDenied,
+		NetworkDenied, DelegationDenied, ExtensionDenied, ApprovalMissing,
+		ApprovalDenied, HookDenied, CommitDenied,
 	}
 }
 

@@ -132,7 +132,7 @@ func effects(q *question) finding {
 		return pass
 	case control.EffectsControlled, control.EffectsControlledBashApproval:
 	default:
-		return finding{refuse: BrokerUnavailable, reason: "effects has no meaning: " + q.agent.Effects, want: "effects " + control.EffectsUnsafeHost}
+		return refuse("effects "+control.EffectsUnsafeHost, "effects has no meaning: %s", q.agent.Effects)
 	}
 	const want = "effects " + control.EffectsUnsafeHost
 	why := "effects is " + q.agent.Effects + ", the call is " + string(class)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"sync"
 
+	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/control"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -14,6 +15,9 @@ import (
 func schema(q *question) finding {
 	t := q.tool
 	file := t.Path + ".d/schema"
+	if n := len(q.call.Arguments); n > libctx.MaxCallArguments {
+		return refuse("shorter arguments", "arguments: %d bytes, the limit is %d", n, libctx.MaxCallArguments)
+	}
 	_, isArgs, err := commandLine(q.call.Arguments)
 	switch {
 	case err != nil:

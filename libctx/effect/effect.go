@@ -12,14 +12,14 @@ import (
 
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/control"
-	"cortexfs.org/libctx/errdefs"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
 // header is the first line of every encoding; another layout gets another one.
 const header = "cortexfs effect intent 1\n"
 
-// Intent is one call that admission has judged. Every member counts.
+// Intent is one call that admission has judged. Every member counts; each is bounded
+// where it comes from, the arguments by libctx.MaxCallArguments.
 type Intent struct {
 	Principal libctx.Subject // whose policy lines allow it
 	UID       uint32         // as whom it runs
@@ -38,8 +38,8 @@ type Intent struct {
 
 // Encode is the one encoding of the intent: the header, then each member as its
 // name, its length in bytes, and its bytes, so that no member can be taken for
-// part of another. Errors: errdefs.TooBig over libctx.MaxEffectIntent bytes.
-func (i Intent) Encode() ([]byte, error) {
+// part of another.
+func (i Intent) Encode() []byte {
 	members := []struct{ name, value string }{
 		{"principal", string(i.Principal)}, {"uid", strconv.FormatUint(uint64(i.UID), 10)},
 		{"session", string(i.Session)}, {"run", string(i.Run)}, {"call", string(i.Call)},
@@ -51,29 +51,20 @@ func (i Intent) Encode() ([]byte, error) {
 	for _, m := range members {
 		size += len(m.name) + len(m.value) + 24
 	}
-	if size > libctx.MaxEffectIntent {
-		return nil, errdefs.New(errdefs.TooBig, "effect intent: the call is longer than %d bytes", libctx.MaxEffectIntent)
-	}
 	b := append(make([]byte, 0, size), header...)
 	for _, m := range members {
 		b = append(append(b, m.name...), ' ')
 		b = append(strconv.AppendInt(b, int64(len(m.value)), 10), '\n')
 		b = append(append(b, m.value...), '\n')
 	}
-	return b, nil
+	return b
 }
 
 // Digest is the SHA-256 of an intent's encoding.
 type Digest [sha256.Size]byte
 
-// Digest is the digest of the encoding. Errors as Encode.
-func (i Intent) Digest() (Digest, error) {
-	b, err := i.Encode()
-	if err != nil {
-		return Digest{}, err
-	}
-	return sha256.Sum256(b), nil
-}
+// Digest is the digest of the encoding.
+func (i Intent) Digest() Digest { return sha256.Sum256(i.Encode()) }
 
 // String is "sha256:" and 64 hexadecimal digits, as people and frames have it.
 func (d Digest) String() string { return "sha256:" + hex.EncodeToString(d[:]) }

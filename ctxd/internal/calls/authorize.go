@@ -2,6 +2,7 @@ package calls
 
 import (
 	"context"
+	"fmt"
 
 	"cortexfs.org/ctxd/internal/approval"
 	"cortexfs.org/ctxd/internal/broker"
@@ -9,14 +10,7 @@ import (
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/admit"
 	"cortexfs.org/libctx/effect"
-	"cortexfs.org/libctx/errdefs"
 )
-
-// Approver asks a person about one call and waits for the answer, which is recorded
-// when it returns.
-type Approver interface {
-	Ask(ctx context.Context, q approval.Question) approval.Answer
-}
 
 // Hooks are the executables that look at calls which nothing else is against.
 type Hooks interface {
@@ -45,8 +39,8 @@ type bearer interface {
 // gate is what follows on admission: the answer of a person, the grant, the hooks.
 type gate struct {
 	broker *broker.Broker
-	ask    func(context.Context, effect.Intent, effect.Digest) approval.Answer // nil: nobody can be asked
-	pre    func(context.Context, effect.Intent, effect.Digest) error           // nil: there are no hooks
+	ask    func(context.Context, approval.Question) approval.Answer
+	pre    func(context.Context, effect.Intent, effect.Digest) error // nil: there are no hooks
 }
 
 // refusal is why a call that admission let pass is not begun.
@@ -63,10 +57,7 @@ type refusal struct {
 // decision: the run is over.
 func (g gate) pass(ctx context.Context, b bearer) (*broker.Permit, *refusal, error) {
 	intent := b.Intent()
-	digest, err := intent.Digest()
-	if err != nil {
-		return nil, &refusal{admit.IntentTooLarge, err.Error()}, nil
-	}
+	digest := intent.Digest()
 	if b.Asks() {
 		if r, err := g.question(ctx, intent, digest); r != nil || err != nil {
 			return nil, r, err
@@ -74,7 +65,7 @@ func (g gate) pass(ctx context.Context, b bearer) (*broker.Permit, *refusal, err
 	}
 	token, err := g.broker.Grant(digest)
 	if err != nil {
-		return nil, &refusal{admit.BrokerUnavailable, err.Error()}, nil
+		return nil, &refusal{admit.CommitDenied, err.Error()}, nil
 	}
 	reserved, err := g.broker.Reserve(token, digest)
 	if err != nil {
@@ -101,14 +92,14 @@ func (g gate) pass(ctx context.Context, b bearer) (*broker.Permit, *refusal, err
 
 // question asks a person. What can not be shown as a whole is not asked about.
 func (g gate) question(ctx context.Context, i effect.Intent, d effect.Digest) (*refusal, error) {
-	switch {
-	case g.ask == nil:
-		return &refusal{admit.ApprovalMissing, "a person has to allow the call and nobody can be asked"}, nil
-	case len(i.Arguments) > libctx.MaxInlineText:
-		return &refusal{admit.ApprovalMissing, errdefs.New(errdefs.TooBig,
-			"a person has to allow the call, and its arguments are longer than the %d bytes that one can be asked about", libctx.MaxInlineText).Error()}, nil
+	if len(i.Arguments) > libctx.MaxInlineText {
+		return &refusal{admit.ApprovalMissing, fmt.Sprintf(
+			"a person has to allow the call, and its arguments are longer than the %d bytes that one is asked about", libctx.MaxInlineText)}, nil
 	}
-	a := g.ask(ctx, i, d)
+	a := g.ask(ctx, approval.Question{
+		Run: i.Run, Call: i.Call, Name: i.Tool, Arguments: i.Arguments, Effect: i.Effect, Digest: d.String(),
+		Expires: libctx.ApprovalTimeout,
+	})
 	switch {
 	case a.Err != nil:
 		return nil, a.Err

@@ -28,8 +28,8 @@ func call(args string) *held {
 	return &held{intent: effect.Intent{Run: "01KB9QZ3M8T5V2N7X4C6D1E0FG", Call: "c", Tool: "fs.write", Effect: "workspace_mutation", Arguments: jsontext.Value(args)}}
 }
 
-func answers(a approval.Answer) func(context.Context, effect.Intent, effect.Digest) approval.Answer {
-	return func(context.Context, effect.Intent, effect.Digest) approval.Answer { return a }
+func answers(a approval.Answer) func(context.Context, approval.Question) approval.Answer {
+	return func(context.Context, approval.Question) approval.Answer { return a }
 }
 
 var yes = approval.Answer{Allowed: true, Decision: approval.AllowOnce}
@@ -50,7 +50,6 @@ func TestGate(t *testing.T) {
 		err  error
 	}{
 		"nothing is against it":      {gate{}, call("{}"), "", nil},
-		"nobody to ask":              {gate{}, asks, admit.ApprovalMissing, nil},
 		"allowed":                    {gate{ask: answers(yes)}, asks, "", nil},
 		"denied":                     {gate{ask: answers(approval.Answer{Decision: approval.Deny})}, asks, admit.ApprovalDenied, nil},
 		"too late":                   {gate{ask: answers(approval.Answer{Decision: approval.Timeout})}, asks, admit.ApprovalDenied, nil},
@@ -58,7 +57,6 @@ func TestGate(t *testing.T) {
 		"gone":                       {gate{ask: answers(approval.Answer{Decision: approval.Disconnected})}, asks, admit.ApprovalMissing, nil},
 		"not recorded":               {gate{ask: answers(approval.Answer{Allowed: true, Err: storage})}, asks, "", storage},
 		"too long to ask":            {gate{ask: answers(yes)}, long, admit.ApprovalMissing, nil},
-		"too long for an intent":     {gate{ask: answers(yes)}, call(strings.Repeat(" ", libctx.MaxEffectIntent)), admit.IntentTooLarge, nil},
 		"a hook":                     {gate{pre: hook(errors.New("no"))}, call("{}"), admit.HookDenied, nil},
 		"a hook after an answer":     {gate{ask: answers(yes), pre: hook(errors.New("no"))}, asks, admit.HookDenied, nil},
 		"a hook that lets pass":      {gate{pre: hook(nil)}, call("{}"), "", nil},
@@ -78,8 +76,7 @@ func TestGate(t *testing.T) {
 		if permit == nil {
 			continue
 		}
-		d, _ := c.call.intent.Digest()
-		if err := permit.Use(d); err != nil {
+		if err := permit.Use(c.call.intent.Digest()); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -92,20 +89,23 @@ func TestGateOrder(t *testing.T) {
 	var log []string
 	h := call(`{"n":9007199254740993}`)
 	h.asks = true
-	want, _ := h.intent.Digest()
-	note := func(who string, i effect.Intent, d effect.Digest) {
+	want := h.intent.Digest()
+	note := func(who string, args jsontext.Value, digest string) {
 		log = append(log, who)
-		if d != want || string(i.Arguments) != `{"n":9007199254740993}` {
-			t.Errorf("%s sees %s of %s", who, d, i.Arguments)
+		if digest != want.String() || string(args) != `{"n":9007199254740993}` {
+			t.Errorf("%s sees %s of %s", who, digest, args)
 		}
 	}
 	permit, no, err := gate{
 		broker: &b,
-		ask: func(_ context.Context, i effect.Intent, d effect.Digest) approval.Answer {
-			note("person", i, d)
+		ask: func(_ context.Context, q approval.Question) approval.Answer {
+			note("person", q.Arguments, q.Digest)
 			return yes
 		},
-		pre: func(_ context.Context, i effect.Intent, d effect.Digest) error { note("hook", i, d); return nil },
+		pre: func(_ context.Context, i effect.Intent, d effect.Digest) error {
+			note("hook", i.Arguments, d.String())
+			return nil
+		},
 	}.pass(t.Context(), h)
 	if no != nil || err != nil || strings.Join(log, " ") != "person hook" {
 		t.Fatalf("%v: %v, %v", log, no, err)
@@ -113,8 +113,7 @@ func TestGateOrder(t *testing.T) {
 	// What was allowed is this call: not one that only reads like it.
 	other := h.intent
 	other.Arguments = jsontext.Value(`{"n":9007199254740992}`)
-	d, _ := other.Digest()
-	if permit.Use(d) == nil {
+	if permit.Use(other.Digest()) == nil {
 		t.Error("the permit begins another call")
 	}
 }
@@ -130,7 +129,7 @@ func TestGateCancelled(t *testing.T) {
 		h.asks = true
 		permit, no, err := gate{
 			broker: &b,
-			ask: func(ctx context.Context, _ effect.Intent, _ effect.Digest) approval.Answer {
+			ask: func(context.Context, approval.Question) approval.Answer {
 				if where == "person" {
 					cancel(why)
 				}
@@ -160,7 +159,7 @@ func TestGateFull(t *testing.T) {
 		}
 	}
 	permit, no, err := gate{broker: &b}.pass(t.Context(), call("{}"))
-	if permit != nil || err != nil || no == nil || no.code != admit.BrokerUnavailable {
+	if permit != nil || err != nil || no == nil || no.code != admit.CommitDenied {
 		t.Errorf("%v, %v, %v", permit, no, err)
 	}
 }

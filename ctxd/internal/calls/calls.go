@@ -11,11 +11,9 @@ package calls
 import (
 	"context"
 
-	"cortexfs.org/ctxd/internal/approval"
 	"cortexfs.org/ctxd/internal/broker"
 	"cortexfs.org/ctxd/internal/run"
 	"cortexfs.org/ctxd/internal/toolrun"
-	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/admit"
 	"cortexfs.org/libctx/effect"
 	"cortexfs.org/libctx/fault"
@@ -88,15 +86,7 @@ func (c *Caller) Decide(r *run.Run, call toolrun.Call) (*Pending, error) {
 // refusal: what there is behind admission is asked now, a person among it. The
 // decision is final then. An error means that there is none: the run is over.
 func (c *Caller) Authorize(ctx context.Context, r *run.Run, p *Pending) error {
-	g := gate{broker: &c.grants}
-	if a, ok := any(r).(Approver); ok {
-		g.ask = func(ctx context.Context, i effect.Intent, d effect.Digest) approval.Answer {
-			return a.Ask(ctx, approval.Question{
-				Run: i.Run, Call: i.Call, Name: i.Tool, Arguments: i.Arguments, Effect: i.Effect, Digest: d.String(),
-				Expires: libctx.ApprovalTimeout,
-			})
-		}
-	}
+	g := gate{broker: &c.grants, ask: r.Ask}
 	if c.Hooks != nil {
 		g.pre = func(ctx context.Context, i effect.Intent, d effect.Digest) error {
 			p.hooked = &HookCall{Call: p.call, Intent: i, Digest: d}

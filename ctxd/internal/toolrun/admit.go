@@ -134,6 +134,5 @@ var notBegun = Failure(admit.CommitDenied.Sentence())
 
 // begins uses up the permit. It is for the call as it would be started now.
 func (a *Admitted) begins(permit *broker.Permit) bool {
-	d, err := a.Intent().Digest()
-	return err == nil && permit.Use(d) == nil
+	return permit.Use(a.Intent().Digest()) == nil
 }
