@@ -91,9 +91,9 @@ func refold(t *testing.T, w *world.World, agent, session string) {
 }
 
 // serve starts the server of an agent that makes its own socket.
-func serve(t *testing.T, w *world.World, agent string) *exec.Cmd {
+func serve(t *testing.T, w *world.World, agent string, flags ...string) *exec.Cmd {
 	t.Helper()
-	cmd := w.Command("ctxd", "agent", agent)
+	cmd := w.Command("ctxd", append([]string{"agent", agent}, flags...)...)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
