@@ -162,7 +162,7 @@ const (
 	MaxEmitLines      = 20                     // lines shown of one result
 	MaxEmitBytes      = 4 << 10                // bytes of them
 	MaxEmitCommand    = 512                    // bytes shown of one command line
-	EmitWait          = 10 * time.Second        // that a terminal may take to greet, and to take one output
+	EmitWait          = 10 * time.Second       // that a terminal may take to greet, and to take one output
 	TermEventGather   = 20 * time.Millisecond  // that output waits for more, to be one event
 	TermEventSync     = 500 * time.Millisecond // between two syncs of the event files
 	TerminalStop      = 10 * time.Second       // that a terminal has to end, before it is killed
