@@ -14,8 +14,9 @@ import (
 
 // Hooks are the executables that look at calls which nothing else is against.
 type Hooks interface {
-	// Pre asks those before the call. An error refuses it; none admits anything.
-	Pre(ctx context.Context, c HookCall) error
+	// Pre asks those before the call, and says whether any looked at it. An error
+	// refuses it; none admits anything.
+	Pre(ctx context.Context, c HookCall) (looked bool, err error)
 	// Post tells those after the call of a call that was begun, and how it ended:
 	// "ok" or "error". It refuses nothing.
 	Post(ctx context.Context, c HookCall, status string)
@@ -40,7 +41,7 @@ type bearer interface {
 type gate struct {
 	broker *broker.Broker
 	ask    func(context.Context, approval.Question) approval.Answer
-	pre    func(context.Context, effect.Intent, effect.Digest) error // nil: there are no hooks
+	pre    func(context.Context, effect.Intent, effect.Digest) (looked bool, err error) // nil: there are no hooks
 }
 
 // refusal is why a call that admission let pass is not begun.
@@ -72,15 +73,18 @@ func (g gate) pass(ctx context.Context, b bearer) (*broker.Permit, *refusal, err
 		return nil, &refusal{admit.CommitDenied, err.Error()}, nil
 	}
 	defer reserved.Revoke()
+	waited := b.Asks()
 	if g.pre != nil {
-		if err := g.pre(ctx, intent, digest); err != nil && ctx.Err() == nil {
+		looked, err := g.pre(ctx, intent, digest)
+		waited = waited || looked
+		if err != nil && ctx.Err() == nil {
 			return nil, &refusal{admit.HookDenied, err.Error()}, nil
 		}
 	}
 	if err := context.Cause(ctx); err != nil {
 		return nil, nil, err
 	}
-	if (b.Asks() || g.pre != nil) && !b.Stands() {
+	if waited && !b.Stands() {
 		return nil, &refusal{admit.CommitDenied, "the agent's or the tool's files were changed while the call waited, and it would not be let pass now"}, nil
 	}
 	permit, err := reserved.Commit()

@@ -36,8 +36,8 @@ var yes = approval.Answer{Allowed: true, Decision: approval.AllowOnce}
 
 func TestGate(t *testing.T) {
 	storage := errors.New("storage")
-	hook := func(err error) func(context.Context, effect.Intent, effect.Digest) error {
-		return func(context.Context, effect.Intent, effect.Digest) error { return err }
+	hook := func(looked bool, err error) func(context.Context, effect.Intent, effect.Digest) (bool, error) {
+		return func(context.Context, effect.Intent, effect.Digest) (bool, error) { return looked, err }
 	}
 	asks, fallen, both := call("{}"), call("{}"), call("{}")
 	asks.asks, fallen.fallen, both.asks, both.fallen = true, true, true, true
@@ -57,11 +57,12 @@ func TestGate(t *testing.T) {
 		"gone":                       {gate{ask: answers(approval.Answer{Decision: approval.Disconnected})}, asks, admit.ApprovalMissing, nil},
 		"not recorded":               {gate{ask: answers(approval.Answer{Allowed: true, Err: storage})}, asks, "", storage},
 		"too long to ask":            {gate{ask: answers(yes)}, long, admit.ApprovalMissing, nil},
-		"a hook":                     {gate{pre: hook(errors.New("no"))}, call("{}"), admit.HookDenied, nil},
-		"a hook after an answer":     {gate{ask: answers(yes), pre: hook(errors.New("no"))}, asks, admit.HookDenied, nil},
-		"a hook that lets pass":      {gate{pre: hook(nil)}, call("{}"), "", nil},
+		"a hook":                     {gate{pre: hook(true, errors.New("no"))}, call("{}"), admit.HookDenied, nil},
+		"a hook after an answer":     {gate{ask: answers(yes), pre: hook(true, errors.New("no"))}, asks, admit.HookDenied, nil},
+		"a hook that lets pass":      {gate{pre: hook(true, nil)}, call("{}"), "", nil},
+		"no hook looked":             {gate{pre: hook(false, nil)}, fallen, "", nil},
 		"changed during a question":  {gate{ask: answers(yes)}, both, admit.CommitDenied, nil},
-		"changed during a hook":      {gate{pre: hook(nil)}, fallen, admit.CommitDenied, nil},
+		"changed during a hook":      {gate{pre: hook(true, nil)}, fallen, admit.CommitDenied, nil},
 		"not asked whether it holds": {gate{}, fallen, "", nil},
 	} {
 		var b broker.Broker
@@ -102,9 +103,9 @@ func TestGateOrder(t *testing.T) {
 			note("person", q.Arguments, q.Digest)
 			return yes
 		},
-		pre: func(_ context.Context, i effect.Intent, d effect.Digest) error {
+		pre: func(_ context.Context, i effect.Intent, d effect.Digest) (bool, error) {
 			note("hook", i.Arguments, d.String())
-			return nil
+			return true, nil
 		},
 	}.pass(t.Context(), h)
 	if no != nil || err != nil || strings.Join(log, " ") != "person hook" {
@@ -135,13 +136,13 @@ func TestGateCancelled(t *testing.T) {
 				}
 				return yes // the answer and the end came together
 			},
-			pre: func(ctx context.Context, _ effect.Intent, _ effect.Digest) error {
+			pre: func(ctx context.Context, _ effect.Intent, _ effect.Digest) (bool, error) {
 				if where == "person" {
 					t.Error("a hook is asked after the end")
 				}
 				cancel(why)
 				<-ctx.Done()
-				return ctx.Err()
+				return true, ctx.Err()
 			},
 		}.pass(ctx, h)
 		if permit != nil || no != nil || !errors.Is(err, why) {

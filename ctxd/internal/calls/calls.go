@@ -88,7 +88,7 @@ func (c *Caller) Decide(r *run.Run, call toolrun.Call) (*Pending, error) {
 func (c *Caller) Authorize(ctx context.Context, r *run.Run, p *Pending) error {
 	g := gate{broker: &c.grants, ask: r.Ask}
 	if c.Hooks != nil {
-		g.pre = func(ctx context.Context, i effect.Intent, d effect.Digest) error {
+		g.pre = func(ctx context.Context, i effect.Intent, d effect.Digest) (bool, error) {
 			p.hooked = &HookCall{Call: p.call, Intent: i, Digest: d}
 			return c.Hooks.Pre(ctx, *p.hooked)
 		}
