@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -35,6 +36,14 @@ func newLab(t *testing.T, tools ...string) *lab {
 		args = append(args, "--tool", tool)
 	}
 	l.MustCtx(args...)
+	return l
+}
+
+// newOwn is newLab of the present user, who may connect to terminals by hand.
+func newOwn(t *testing.T) *lab {
+	t.Helper()
+	l := &lab{world.New(t)}
+	l.MustCtx("agent", "new", "coder", "--model", "debug/tools", "--tool", "bash")
 	return l
 }
 
@@ -135,6 +144,23 @@ func (r *room) state() (state string, pid int) {
 	}
 	must(r.t, json.Unmarshal([]byte(r.MustCtx("terminal", "status", "--json", "coder/"+r.session)), &s))
 	return s.State, s.PID
+}
+
+// inside is the process of that program in the terminals of the world, which is
+// the only one.
+func (l *lab) inside(t testing.TB, program string) int {
+	t.Helper()
+	var found []int
+	for _, pid := range l.Inside() {
+		line, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
+		if words := strings.Split(string(line), "\x00"); filepath.Base(words[0]) == program {
+			found = append(found, pid)
+		}
+	}
+	if len(found) != 1 {
+		t.Fatalf("%s: processes %v", program, found)
+	}
+	return found[0]
 }
 
 func exists(path string) bool {

@@ -81,14 +81,14 @@ var pictures = map[string]picture{
 	},
 	"htop": {
 		command: "exec htop --delay 30",
-		begin:   steps{{"", "F10"}, {"t", "└─"}, {"\x1b[B\x1b[B", ""}},
+		begin:   steps{{"", "F10"}, {"t", "[├└]─"}, {"\x1b[B\x1b[B", ""}},
 		more:    steps{{"t", "F5Tree"}},
 		quit:    steps{{"q", ""}},
 		varies:  true,
 	},
 	"bash": {
 		command: `PS1='\[\e[1;35m\]here>\[\e[m\] ' exec bash --norc --noprofile`,
-		begin: steps{{"", "here>$"}, {"clear" + enter, "^here>$"}, {"printf '\\e[?1000h\\e[?1006h\\e[41m red \\e[m\\e[4 q\\n'" + enter, "\n red\nhere>$"},
+		begin: steps{{"", "here>$"}, {"clear; echo clear$((1+1))" + enter, "clear2\nhere>$"}, {"printf '\\e[?1000h\\e[?1006h\\e[41m red \\e[m\\e[4 q\\n'" + enter, "\n red\nhere>$"},
 			{"echo 'not yet" + enter, "\n>$"}, {"don\x1b[D\x1b[D", "> don$"}, {"X", "> dXon$"}},
 		more:  steps{{ctrlC, "\nhere>$"}, {"seq 40" + enter, "\n40\nhere>$"}},
 		flows: true,
