@@ -38,6 +38,7 @@ func BenchmarkSuite(b *testing.B) {
 	// Stores first: they are measured without any daemon.
 	s.commits()
 	s.ledgers()
+	s.admission()
 	s.starts()
 	s.sends()
 	s.tools()
