@@ -16,7 +16,7 @@ const ResetSequence = "\x1b\\" + // end of an unfinished string or sequence
 	"\x1b[?1l\x1b>" + // cursor keys and keypad
 	"\x1b[?9l\x1b[?1000l\x1b[?1001l\x1b[?1002l\x1b[?1003l\x1b[?1005l\x1b[?1006l\x1b[?1015l\x1b[?1016l" + // mouse
 	"\x1b[?1004l\x1b[?2004l\x1b[?2026l\x1b[?2031l\x1b[?2048l" + // focus, paste, held output, reports of colours and size
-	"\x1b[>4;0m\x1b[<99u\x1b[=0u" + // keyboard protocols
+	"\x1b[>4;0m\x1b[<99u\x1b[=0u\x1b[?9001l" + // keyboard protocols
 	"\x0f\x1b(B\x1b)B\x1b*B\x1b+B" + // character sets
 	"\x1b]8;;\x1b\\" + // link
 	"\x1b]112\x1b\\\x1b[0 q\x1b[?25h" + // cursor

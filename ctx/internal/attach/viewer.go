@@ -32,6 +32,7 @@ type viewer struct {
 
 	mu    sync.Mutex
 	shown bool          // the person's own text is out of the way
+	tints colours       // what of the person's a program has coloured
 	size  termwire.Size // of the terminal that is shown
 }
 
@@ -250,6 +251,7 @@ func (v *viewer) write(b []byte) error {
 			return err
 		}
 	}
+	v.tints.see(b)
 	_, err := v.Out.Write(b)
 	return err
 }
@@ -337,5 +339,5 @@ func (v *viewer) reset() {
 		return
 	}
 	row := min(v.size.Rows, v.tty.size().Rows)
-	fmt.Fprintf(v.Out, "%s\x1b[%d;1H\r\n", termwire.ResetSequence+takeBack, row)
+	fmt.Fprintf(v.Out, "%s\x1b[%d;1H\r\n", termwire.ResetSequence+v.tints.back()+takeBack, row)
 }

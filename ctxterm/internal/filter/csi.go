@@ -30,13 +30,26 @@ var asking = [128]uint16{
 	'n': bare | question,                       // DSR
 	'p': dollar,                                // DECRQM
 	'q': greater,                               // XTVERSION
-	't': bare,                                  // window reports, see asks
 	'u': question | dollar | ampersand | comma, // keyboard flags, DECRQTSR, DECRQUPSS, DECRQKT
 	'v': double,                                // DECRQDE
 	'w': dollar,                                // DECRQPSR
 	'x': bare,                                  // DECREQTPARM
 	'y': star,                                  // DECRQCRA
 	'|': hash | quote,                          // XTREPORTSGR, DECRQLP
+}
+
+// barred reports whether a control sequence of these parameters and
+// intermediates may not reach clients: it asks, or it acts on more than the
+// picture. What acts are the printer (MC) and the window (XTWINOPS, which also
+// has the stack of titles, where clients keep the person's own).
+func barred(body []byte, final byte) bool {
+	if final == 'i' || final == 't' {
+		form, ok := shape(body)
+		if !ok || form&(bare|question) != 0 {
+			return true
+		}
+	}
+	return asks(body, final)
 }
 
 // asks reports whether terminals answer a control sequence of these parameters
@@ -50,18 +63,7 @@ func asks(body []byte, final byte) bool {
 	if !ok {
 		return true
 	}
-	if rule&form == 0 {
-		return false
-	}
-	if final != 't' {
-		return true
-	}
-	switch n, _ := leading(body); n {
-	case 11, 13, 14, 15, 16, 18, 19, 20, 21:
-		return true
-	default:
-		return n > maxNumber
-	}
+	return rule&form != 0
 }
 
 // shape is the form of a control sequence; it is not ok if its parts are not in
@@ -118,17 +120,32 @@ func leading(b []byte) (n, digits int) {
 	return n, digits
 }
 
-// resizeReports is the private mode that reports the size as soon as it is set.
-const resizeReports = 2048
+// Private modes that clients may not have: the one that reports the size as soon
+// as it is set, and keys as Windows has them, among which no client would find
+// the one to leave by.
+const (
+	resizeReports = 2048
+	win32Keys     = 9001
+)
 
-// reports reports whether a control sequence sets a mode that reports at once.
-func reports(body []byte, final byte) bool {
-	if final != 'h' || len(body) == 0 || body[0] != '?' {
+// locksKeys is the ANSI mode in which a terminal takes no keys.
+const locksKeys = 2
+
+// unwanted reports whether a control sequence sets a mode that clients may not
+// have.
+func unwanted(body []byte, final byte) bool {
+	if final != 'h' || len(body) == 0 {
 		return false
 	}
-	for body = body[1:]; ; body = body[1:] {
+	private := body[0] == '?'
+	if private {
+		body = body[1:]
+	} else if body[0] < '0' || body[0] > ';' {
+		return false
+	}
+	for ; ; body = body[1:] {
 		n, digits := leading(body)
-		if n == resizeReports || n > maxNumber {
+		if n > maxNumber || private && (n == resizeReports || n == win32Keys) || !private && n == locksKeys {
 			return true
 		}
 		if body = body[digits:]; len(body) == 0 {
@@ -137,18 +154,27 @@ func reports(body []byte, final byte) bool {
 	}
 }
 
-// quietly appends the modes of CSI ? h that do not report at once to dst, with
-// their markers and semicolons; nothing if none is left.
+// quietly appends the modes of a control sequence with h that clients may have
+// to dst, with their markers and semicolons; nothing if none is left.
 func quietly(dst, body []byte) []byte {
 	empty := len(dst)
-	sep := byte('?')
-	for mode := range bytes.SplitSeq(body[1:], []byte(";")) {
-		if !reports(append([]byte("?"), mode...), 'h') {
-			dst = append(append(dst, sep), mode...)
-			sep = ';'
-		}
+	mark := ""
+	if body[0] == '?' {
+		mark, body = "?", body[1:]
 	}
-	if len(dst) == empty+1 { // only an empty parameter
+	dst = append(dst, mark...)
+	kept := 0
+	for mode := range bytes.SplitSeq(body, []byte(";")) {
+		if unwanted(append([]byte(mark), mode...), 'h') {
+			continue
+		}
+		if kept > 0 {
+			dst = append(dst, ';')
+		}
+		dst = append(dst, mode...)
+		kept++
+	}
+	if len(dst) == empty+len(mark) { // only an empty parameter
 		dst = dst[:empty]
 	}
 	return dst

@@ -1,7 +1,8 @@
 // Package filter takes out of a program's output what the terminals of clients
 // may not see: questions, which every one of them would answer though the
-// emulator inside answers them once, and texts for the clipboard. Everything
-// else passes byte for byte, however it is cut. It is pure.
+// emulator inside answers them once, texts for the clipboard, and what acts on a
+// person's machine more than on the picture. Everything else passes byte for
+// byte, however it is cut. It is pure.
 //
 // Taken out are
 //
@@ -15,11 +16,16 @@
 //     7771); reports and uploads of iTerm2; files of kitty;
 //   - the clipboard: OSC 52 and 5522, Copy of iTerm2; Clipboard lets the setting
 //     OSC 52 pass;
+//   - what acts: the printer (MC), the window and the stack of its titles
+//     (XTWINOPS), a locked keyboard, keys in the form of Windows (mode 9001), keys
+//     that type what they are told (DECUDK), capabilities, fonts, letters and
+//     macros of the program's own, profiles and files of iTerm2, files that kitty
+//     would read;
 //   - passthrough strings of tmux that hold any of these, as a whole.
 //
 // Where only a part of a sequence asks, that part goes: OSC 4, 5, 10 to 19 and
 // 21 are written again with the colours they set; CSI ? h without mode 2048,
-// which reports at once. Graphics of kitty pass if they do not ask, and are told
+// which reports at once, and the other two modes. Graphics of kitty pass if they do not ask, and are told
 // to stay quiet (q=2), since each would be answered. Of a control sequence that
 // is taken out the control characters inside it stay, as they act by themselves.
 //
@@ -166,7 +172,7 @@ func control(p []byte) int {
 		case b < 0x20 || b >= 0x7F:
 			return 0
 		case b >= 0x40:
-			if asks(p[2:2+i], b) || reports(p[2:2+i], b) {
+			if barred(p[2:2+i], b) || unwanted(p[2:2+i], b) {
 				return 0
 			}
 			return 3 + i

@@ -36,7 +36,11 @@ func TestFilter(t *testing.T) {
 		{"bytes of nothing", "\xff\xfe\xc0\xe6\x97x\xf5\x80\x8f\xa0", "="},
 		{"colours", "\x1b[31mred\x1b[0;38;2;1;2;3m\x1b[4:3m\x1b[>4;2m", "="},
 		{"cursor", "\x1b[H\x1b[2J\x1b7\x1b8\x1b(B\x1b[?25l\x1b[?1;6c\x1b[s\x1b[u\x1b[>1u\x1b[<u\x1b[=1;1u\x1b[2 q\x1b[!p\x1b[1\"q", "="},
-		{"windows", "\x1b[22;0t\x1b[23t\x1b[8;24;80t\x1b[1t\x1b[>1t\x1b[2 t\x1b[1;2$t", "="},
+		{"window and its titles", "a\x1b[22;0t\x1b[23t\x1b[8;24;80t\x1b[1tb\x1b[>1t\x1b[2 t\x1b[1;2$t", "ab\x1b[>1t\x1b[2 t\x1b[1;2$t"},
+		{"printer", "a\x1b[5ib\x1b[?5ic\x1b[id", "abcd"},
+		{"locked and other keys", "\x1b[2ha\x1b[2;4hb\x1b[4;2hc\x1b[?9001hd\x1b[?25;9001he\x1b[4h\x1b[?2h\x1b[2l\x1b[?9001l", "a\x1b[4hb\x1b[4hcd\x1b[?25he\x1b[4h\x1b[?2h\x1b[2l\x1b[?9001l"},
+		{"keys that type, capabilities, letters, macros", "a\x1bP0;1|17/6c730a\x1b\\b\x1bP+p544e\x1b\\c\x1bP1;1;1{ @x\x1b\\d\x1bP1;0;0!zff\x1b\\e", "abcde"},
+		{"files of the client's", "a\x1b_Ga=T,t=t,q=2;L3RtcC94\x1b\\b\x1b]1337;SetBackgroundImageFile=eA==\ac\x1b]50;fixed\ad\x1b_Ga=T,t=d,q=2;AAAA\x1b\\", "abcd\x1b_Ga=T,t=d,q=2;AAAA\x1b\\"},
 		{"keys and scrolling", "\x1b[>4;1m\x1b[3S\x1b[>1f\x1b[#p\x1b[#q\x1b[?1004s\x1b[>4n\x1b[1*x\x1b[1$x", "="},
 		{"titles", "\x1b]0;a?;?\a\x1b]2;b\x1b\\\x1b]8;;http://x/?a=?\x1b\\l\x1b]8;;\a\x1b]7;file://h/\x1b\\", "="},
 		{"colours set", "\x1b]4;1;#fff;2;red\a\x1b]11;rgb:00/00/00\x1b\\\x1b]104\a\x1b]112\x1b\\", "="},
@@ -208,7 +212,7 @@ func TestAnyBytes(t *testing.T) {
 // harmlessPieces hold no part that is ever taken out, and are whole.
 var harmlessPieces = []string{
 	"text", "grün", "日本語", "🙂", "\r\n", "\t", "\x00", "\x7f", "\xff", "\x80", "\xa0", "\x85", "\b", "\x0e", "\x0f",
-	"\x1b[31m", "\x1b[38;5;1;48;2;1;2;3m", "\x1b[2J", "\x1b[H", "\x1b[?1049h", "\x1b[?25l", "\x1b[>4;2m", "\x1b[2 q", "\x1b[22;2t", "\x9b1m", "\xc2\x9b1m",
+	"\x1b[31m", "\x1b[38;5;1;48;2;1;2;3m", "\x1b[2J", "\x1b[H", "\x1b[?1049h", "\x1b[?25l", "\x1b[>4;2m", "\x1b[2 q", "\x9b1m", "\xc2\x9b1m",
 	"\x1b7", "\x1b(B", "\x1b#8", "\x1bc", "\x1b=", "\x1b]0;title?\a", "\x1b]2;本\x1b\\", "\x1b]4;1;#fff\a", "\x1b]104\x1b\\", "\x1b]8;;http://x\a",
 	"\x1bPq#0~\x1b\\", "\x1bP1$r0m\x1b\\", "\x1b_x\x1b\\", "\x1bPtmux;\x1b\x1b[1m\x1b\\", "\x1b[12\x18", "\x1b]0;x\x18", "\x1b\x1b[1m", "\x1b[1;\x1b[m",
 }

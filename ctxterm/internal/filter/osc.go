@@ -9,7 +9,7 @@ import (
 // What is done with an OSC, by its number.
 const (
 	passes    = iota
-	never     // it is answered, whatever it says
+	never     // it is answered, whatever it says, or chooses the client's font
 	clipboard // it sets the clipboard, or asks for it
 	asksBody  // it is answered if a part of it says so
 	asksKey   // it is answered if its first word says so
@@ -19,10 +19,10 @@ func class(number int) int {
 	switch {
 	case number == 52:
 		return clipboard
-	case number == 60, number == 61, number == 5113, number == 5522, number > maxNumber:
+	case number == 50, number == 60, number == 61, number == 5113, number == 5522, number > maxNumber:
 		return never
 	case number == 4, number == 5, number >= 10 && number <= 19,
-		number == 21, number == 22, number == 39, number == 49, number == 50, number == 99, number == 176,
+		number == 21, number == 22, number == 39, number == 49, number == 99, number == 176,
 		number >= 701 && number <= 720, number == 7770, number == 7771:
 		return asksBody
 	case number == 1337:
@@ -66,7 +66,10 @@ func forbidden(content []byte) bool {
 	if strings.HasPrefix(word, "requestattention") {
 		return false
 	}
-	for _, prefix := range []string{"report", "request", "capabilities", "copy", "endcopy"} {
+	for _, prefix := range []string{
+		"report", "request", "capabilities", "copy", "endcopy",
+		"setprofile", "stealfocus", "setbackgroundimagefile", "openurl", "custom", "block", "button", // act on the client
+	} {
 		if strings.HasPrefix(word, prefix) {
 			return true
 		}

@@ -383,9 +383,9 @@ func (f *Filter) decide(dst []byte, final byte) []byte {
 	f.state = csi
 	params := f.parameters(false)
 	switch {
-	case asks(params, final):
+	case barred(params, final):
 		dst = f.discard(dst)
-	case reports(params, final):
+	case unwanted(params, final):
 		modes := quietly(nil, params)
 		if len(modes) == 0 {
 			dst = f.discard(dst)
@@ -395,7 +395,7 @@ func (f *Filter) decide(dst []byte, final byte) []byte {
 		f.held = printable(f.held[:0], f.held[:f.intro], esc)
 		f.held = append(f.held, modes...)
 		dst = f.emit(dst, string(rune(final)))
-	case f.odd && (asks(f.parameters(true), final) || reports(f.parameters(true), final)):
+	case f.odd && (asks(f.parameters(true), final) || unwanted(f.parameters(true), final)):
 		dst = f.discard(dst)
 	default:
 		dst = f.emit(dst, string(rune(final)))

@@ -178,6 +178,8 @@ func (f *Filter) device(dst []byte) []byte {
 		return dst
 	case f.state == dcs && (final == '@' || final == 'q' && bytes.ContainsAny(head, "$+")):
 		return f.remove(dst)
+	case f.state == dcs && (final == '|' && !bytes.ContainsAny(head, " !\"#$%&'>") || final == 'p' && bytes.ContainsAny(head, "+") || final == '{' || final == 'z' || final == 's' && bytes.ContainsAny(head, "=")):
+		return f.remove(dst) // keys that type what they are told (DECUDK), capabilities, letters, macros
 	}
 	return f.through(dst)
 }
@@ -212,11 +214,13 @@ func (f *Filter) harmless() bool {
 func (f *Filter) keyed(dst []byte) []byte {
 	text := f.content()[1:] // after G
 	keys, semicolon := bytes.CutSuffix(text, []byte(";"))
-	quiet, asked := 0, false
+	quiet, asked := 0, false // asked, or reads a file where the client is
 	rest := []byte("G")
 	for pair := range bytes.SplitSeq(keys, []byte(",")) {
 		switch {
 		case bytes.HasPrefix(pair, []byte("a=q")):
+			asked = true
+		case bytes.HasPrefix(pair, []byte("t=")) && string(pair) != "t=d":
 			asked = true
 		case string(pair) == "q=2":
 			quiet++

@@ -70,8 +70,13 @@ func (p *painter) tabs() {
 // does, and what else stays as it is while a program writes.
 func (p *painter) modes() {
 	m := &p.s.modes
-	for _, n := range [...]int{1, 5, 66, 1004, 1007, 2004} {
+	for _, n := range [...]int{1, 5, 1004, 1007, 2004} {
 		p.mode(n, *m.flag(n))
+	}
+	if *m.flag(66) { // not every terminal knows the keypad as a mode
+		p.str("\x1b=")
+	} else {
+		p.str("\x1b>")
 	}
 	for _, n := range [...]int{m.mouse, m.coordinates} {
 		if n != 0 {
