@@ -7,7 +7,6 @@ import (
 
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/asuser"
-	"cortexfs.org/libctx/atomicfile"
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/libctx/peercred"
 	"cortexfs.org/libctx/procid"
@@ -20,15 +19,11 @@ import (
 )
 
 // prove compares everything a receipt says with the kernel and the supervisor.
-func (k *Keeper) prove(ctx context.Context, s libctx.Session, r terminal.Receipt, control *atomicfile.Dir) error {
+func (k *Keeper) prove(ctx context.Context, s libctx.Session, r terminal.Receipt) error {
 	bad := func(format string, args ...any) error { return errdefs.New(errdefs.Invalid, format, args...) }
 	t := r.Terminal
-	var st unix.Stat_t
-	if err := unix.Fstat(control.FD(), &st); err != nil {
+	if err := k.sameControl(r); err != nil {
 		return err
-	}
-	if r.Control.Dev != st.Dev || r.Control.Ino != st.Ino {
-		return bad("its control directory is another one")
 	}
 	if t.Session != s {
 		return bad("it is of session %s", t.Session)

@@ -22,6 +22,7 @@ import (
 	"cortexfs.org/libctx/view"
 	"cortexfs.org/libctx/wire"
 	"github.com/go-json-experiment/json/jsontext"
+	"golang.org/x/sys/unix"
 )
 
 // Keeper keeps the receipts of one agent. Its methods may be called from any
@@ -51,7 +52,7 @@ func (k *Keeper) Accept(ctx context.Context, s libctx.Session, text jsontext.Val
 		return nil, err
 	}
 	defer control.Close()
-	if err := k.prove(ctx, s, r, control); err != nil {
+	if err := k.prove(ctx, s, r); err != nil {
 		return nil, errdefs.New(errdefs.KindOf(err), "receipt refused: %w", err)
 	}
 	if err := k.place(s).SetReceipt(r); err != nil {
@@ -129,7 +130,27 @@ func (k *Keeper) stored(s libctx.Session) (terminal.Receipt, terminal.Meta, erro
 	if err == nil && r.Terminal.Session != s {
 		err = errdefs.New(errdefs.Invalid, "terminal of session %s: its receipt is of session %s", s, r.Terminal.Session)
 	}
+	if err == nil {
+		err = k.sameControl(r)
+	}
 	return r, m, err
+}
+
+// sameControl: the agent is still the one that the receipt is of.
+func (k *Keeper) sameControl(r terminal.Receipt) error {
+	control, err := k.control()
+	if err != nil {
+		return err
+	}
+	defer control.Close()
+	var st unix.Stat_t
+	if err := unix.Fstat(control.FD(), &st); err != nil {
+		return errdefs.New(errdefs.KindOf(err), "agent %s: %w", k.Agent, err)
+	}
+	if r.Control.Dev != st.Dev || r.Control.Ino != st.Ino {
+		return errdefs.New(errdefs.Invalid, "%w receipt: its control directory is another one", supervise.ErrStale)
+	}
+	return nil
 }
 
 // sessions lists the agent's sessions that have or had a terminal.

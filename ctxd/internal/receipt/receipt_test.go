@@ -145,6 +145,10 @@ func TestStop(t *testing.T) {
 	foreign.Terminal.Session, foreign.Terminal.Socket = "f", w.start("f").Terminal.Socket
 	w.ok(w.keeper.place("f").SetReceipt(foreign))
 
+	another := w.start("g") // of an agent that had this name before
+	another.Control.Ino++
+	w.ok(w.keeper.place("g").SetReceipt(another))
+
 	var noted []libctx.Session
 	note := func(s libctx.Session, f wire.Frame) error {
 		stop := f.(*wire.AgentStop)
@@ -173,7 +177,7 @@ func TestStop(t *testing.T) {
 	if got := stop("never-receipted"); got != "" {
 		t.Errorf("a terminal without a receipt: %s", got)
 	}
-	if got := stop(""); got != "a stopped, b gone, c stale, f stale" {
+	if got := stop(""); got != "a stopped, b gone, c stale, f stale, g stale" {
 		t.Errorf("all: %s", got)
 	}
 	if got := stop("a"); got != "a gone" {
