@@ -42,16 +42,7 @@ func (e *Editor) watchJobs() (stop func()) {
 // by who set Options.Lends; what is written to the editor meanwhile goes to
 // standard output at once.
 func (e *Editor) Lend(do func(terminal *os.File)) {
-	e.tty.set(pausing)
-	e.Restore()
-	e.mu.Lock()
-	e.away = true
-	e.mu.Unlock()
-	do(e.tty.file)
-	e.mu.Lock()
-	e.away = false
-	e.mu.Unlock()
-	_ = e.tty.keys() // of a terminal that is gone the next read tells
+	e.lent(func() { do(e.tty.file) })
 	e.tty.set(reading)
 }
 
@@ -70,6 +61,15 @@ func (e *Editor) suspend() {
 // outside does something while the terminal is as it was before this editor.
 func (e *Editor) outside(do func()) {
 	e.shell.Display.AcceptLine()
+	e.lent(do)
+	fmt.Fprint(os.Stdout, "\r")
+	e.shell.Display.PrintPrimaryPrompt()
+	e.tty.set(reading)
+}
+
+// lent does something while the terminal has the modes it had before this editor; who
+// calls it reads on then.
+func (e *Editor) lent(do func()) {
 	e.tty.set(pausing)
 	e.Restore()
 	e.mu.Lock()
@@ -80,9 +80,6 @@ func (e *Editor) outside(do func()) {
 	e.away = false
 	e.mu.Unlock()
 	_ = e.tty.keys() // of a terminal that is gone the next read tells
-	fmt.Fprint(os.Stdout, "\r")
-	e.shell.Display.PrintPrimaryPrompt()
-	e.tty.set(reading)
 }
 
 // again takes the terminal back and draws the line where the cursor is.

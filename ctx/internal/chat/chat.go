@@ -61,6 +61,9 @@ type chat struct {
 	saying int      // says under way
 	says   []saying // that wait for one another
 	ctx    context.Context
+
+	question *open // nil: none is open
+	decided  chan decided
 }
 
 // said is the outcome of saying something into a run.
@@ -85,7 +88,7 @@ func Run(ctx context.Context, from *caller.Caller, a libctx.Agent, o Options) er
 	defer cancel()
 	c := &chat{
 		Caller: from, agent: a, session: name, options: o, ctx: ctx,
-		heard: make(chan heard), said: make(chan said),
+		heard: make(chan heard), said: make(chan said), decided: make(chan decided),
 	}
 	if v, err := view.Load(from.Layout, a); err == nil {
 		c.script.model = string(v.Model)
@@ -94,6 +97,7 @@ func Run(ctx context.Context, from *caller.Caller, a libctx.Agent, o Options) er
 		return err
 	}
 	defer c.input.Close()
+	defer c.shut()
 	if o.Session != "" {
 		if err := c.current(); err != nil {
 			return err
@@ -154,6 +158,8 @@ func (c *chat) loop() error {
 			actions = c.hear(h)
 		case s := <-c.said:
 			actions = c.answer(s)
+		case d := <-c.decided:
+			actions = c.decide(d)
 		case <-interrupts:
 			if c.editor == nil || !c.editor.Away() {
 				actions = c.next(Interrupt{})
@@ -246,6 +252,7 @@ func (c *chat) do(a Action) []Action {
 	case Cancel:
 		c.cancel()
 	case Detach:
+		c.shut()
 		c.run.stop()
 		c.run = nil
 		c.progress()
@@ -289,6 +296,7 @@ func (c *chat) hear(h heard) []Action {
 		return nil
 	}
 	if h.over {
+		c.shut()
 		c.run.stop()
 		c.run = nil
 		c.progress()
@@ -306,6 +314,10 @@ func (c *chat) hear(h heard) []Action {
 			c.cancel() // the first came before there was a run
 		}
 		return c.next(Began{})
+	case *wire.ApprovalRequest:
+		c.put(f)
+	case *wire.ApprovalResult:
+		c.shut()
 	case *wire.Done:
 		switch {
 		case f.Status == "cancelled":

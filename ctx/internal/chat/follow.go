@@ -2,6 +2,7 @@ package chat
 
 import (
 	"context"
+	"sync"
 
 	"cortexfs.org/ctx/internal/caller"
 	"cortexfs.org/ctx/internal/client"
@@ -33,6 +34,10 @@ type follow struct {
 	id   libctx.Run   // "" until known
 	seen libctx.Event // the last durable frame
 	sent bool
+
+	mu       sync.Mutex
+	conn     *client.Conn // nil until connected
+	answered bool         // a question
 }
 
 // run sends the request and delivers to out until the run is over.
@@ -49,42 +54,39 @@ func (f *follow) tell(h heard) {
 }
 
 // read delivers the frames of the run. Where frames were left out because this
-// side was slow, the durable ones are asked for on a new connection.
+// side was slow, the durable ones are asked for, on the same connection: questions
+// come to it alone.
 func (f *follow) read(first wire.Request) error {
-	for next := first; ; {
-		lag, err := f.connection(next)
-		if err != nil || lag == nil {
-			return err
-		}
-		after := f.seen
-		if after == "" {
-			after = lag.After
-		}
-		next = &wire.Resume{Session: f.request.Session, After: after}
-	}
-}
-
-func (f *follow) connection(r wire.Request) (*wire.Lagged, error) {
 	conn, err := f.from.Dial(f.ctx, f.agent)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer conn.Close()
 	defer context.AfterFunc(f.ctx, func() { conn.Close() })()
-	if err := conn.Request(r); err != nil {
-		return nil, err
+	f.mu.Lock()
+	f.conn = conn
+	f.mu.Unlock()
+	if err := conn.Request(first); err != nil {
+		return err
 	}
 	f.sent = true
 	for {
 		_, frame, err := conn.Next()
 		if err != nil {
-			return nil, err
+			return err
 		}
 		switch x := frame.(type) {
 		case *wire.Lagged:
-			return x, nil
+			after := f.seen
+			if after == "" {
+				after = x.After
+			}
+			if err := conn.Request(&wire.Resume{Session: f.request.Session, After: after}); err != nil {
+				return err
+			}
+			continue
 		case *wire.End:
-			return nil, errdefs.New(errdefs.Interrupted, "the session says no run is active, but not how this one ended")
+			return errdefs.New(errdefs.Interrupted, "the session says no run is active, but not how this one ended")
 		case *wire.Start:
 			f.named(x.ClientID, x.Run)
 		case *wire.Queued:
@@ -97,8 +99,11 @@ func (f *follow) connection(r wire.Request) (*wire.Lagged, error) {
 			f.named(x.ClientID, x.Run)
 		case *wire.Error:
 			f.named(x.ClientID, x.Run)
+			if x.Run == "" && f.late(x) {
+				continue
+			}
 			if x.Run == "" {
-				return nil, client.FrameError(x) // the request was refused
+				return client.FrameError(x) // the request was refused
 			}
 		}
 		h := frame.Header()
@@ -107,9 +112,25 @@ func (f *follow) connection(r wire.Request) (*wire.Lagged, error) {
 		}
 		f.tell(heard{of: f, frame: frame})
 		if _, over := frame.(*wire.Done); over {
-			return nil, nil
+			return nil
 		}
 	}
+}
+
+// answer answers a question of the run.
+func (f *follow) answer(a *wire.Approve) error {
+	f.mu.Lock()
+	conn := f.conn
+	f.answered = true
+	f.mu.Unlock()
+	return conn.Request(a)
+}
+
+// late reports whether an error says that an answer came when the question was over.
+func (f *follow) late(e *wire.Error) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.answered && e.Code == errdefs.NotFound
 }
 
 // named takes note of the run that a request became, if it is this one.

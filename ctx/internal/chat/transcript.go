@@ -83,6 +83,8 @@ func (t *transcript) frame(f wire.Frame) []block {
 		if known {
 			t.calls[f.Call] = c
 		}
+	case *wire.ApprovalResult:
+		return []block{{loud: true, text: render.Answered(f)}}
 	case *wire.ToolResult:
 		t.doing = "thinking"
 		return t.result(f)
