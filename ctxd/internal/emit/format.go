@@ -48,7 +48,7 @@ type shower struct {
 type call struct {
 	line    string // its command line
 	tool    libctx.Tool
-	begun   bool   // which has been shown
+	begun   bool // which has been shown
 	refused bool
 }
 
