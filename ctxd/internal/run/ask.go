@@ -28,14 +28,17 @@ func (r *Run) Ask(ctx context.Context, q approval.Question) approval.Answer {
 	q.Run, q.Expires = r.ID, r.live.hub.patience(q.Expires)
 	slot := approval.NewSlot(q)
 	defer r.client.Asked().Put(slot)()
-	reached, err := r.live.ask(r, q)
-	if err != nil {
+	defer r.live.unask(r)
+	state, err := r.live.ask(r, q, slot)
+	switch {
+	case err != nil:
 		return approval.Answer{Decision: approval.Invalid, Err: err}
-	}
-	fault.Point("run.asked")
-	if !reached {
+	case state == needless:
+		return approval.Answer{Decision: approval.Cancelled}
+	case state == missed:
 		slot.Take(approval.Event{Kind: approval.Gone})
 	}
+	fault.Point("run.asked")
 	defer context.AfterFunc(ctx, func() { slot.Take(approval.Event{Kind: approval.Stopped}) })()
 	clock := time.AfterFunc(q.Expires, func() { slot.Take(approval.Event{Kind: approval.Expired}) })
 	defer clock.Stop()
@@ -62,21 +65,41 @@ func (h *Hub) patience(wanted time.Duration) time.Duration {
 	return most
 }
 
-// ask commits a question and tells the clients. It reports whether the one that is
-// to answer it got it: one that lagged gets nothing more of the run.
-func (l *Live) ask(r *Run, q approval.Question) (reached bool, err error) {
+// What became of a question when it was put.
+const (
+	reached  = iota // who is to answer it has it
+	missed          // who was to answer it lagged, and gets nothing more of the run
+	needless        // the run was told to finish: no call of it is started any more
+)
+
+// ask commits a question and tells the clients.
+func (l *Live) ask(r *Run, q approval.Question, slot *approval.Slot) (state int, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.owns(r); err != nil {
-		return false, err
+		return 0, err
 	}
 	if n := len(q.Arguments); n > libctx.MaxInlineText {
-		return false, errdefs.New(errdefs.TooBig, "a question of %d bytes can not be asked", n)
+		return 0, errdefs.New(errdefs.TooBig, "a question of %d bytes can not be asked", n)
+	}
+	if r.ToolFree || r.inbox.finish() {
+		return needless, nil
 	}
 	if err := l.record(r, &session.Fact{Run: r.ID, Frame: q.Frame(r.client.Asked().UID)}); err != nil {
-		return false, err
+		return 0, err
 	}
-	return slices.ContainsFunc(l.subs, func(s *sub) bool {
+	r.question = slot
+	if !slices.ContainsFunc(l.subs, func(s *sub) bool {
 		return s.client == hearer(r.client) && (s.run == "" || s.run == r.ID)
-	}), nil
+	}) {
+		return missed, nil
+	}
+	return reached, nil
+}
+
+// unask takes note that no question is open in a run.
+func (l *Live) unask(r *Run) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	r.question = nil
 }

@@ -223,6 +223,41 @@ func TestAskCancelled(t *testing.T) {
 	})
 }
 
+// TestAskFinishing: a run that is told to finish starts no call any more, so that no
+// question stays open, and none is asked.
+func TestAskFinishing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := new(person)
+		var hub *Hub
+		p.seen = func(*wire.ApprovalRequest) {
+			if _, err := hub.Say("s", session.Input{Client: "f", Op: session.OpFinish, Text: "enough"}, p); err != nil {
+				t.Error(err)
+			}
+		}
+		store := &batches{memory: newMemory("s")}
+		var answers []approval.Answer
+		hub = New(Config{Agent: "a", Log: log.Discard(), Worker: scripted{drive: func(ctx context.Context, r *Run) error {
+			answers = append(answers, r.Ask(ctx, question("call-1")), r.Ask(ctx, question("call-2")))
+			return r.Deliver()
+		}}})
+		hub.lives["s"] = newLive(hub, "s", func([]session.Ended) (ledger, error) { return store, nil })
+		if err := hub.Send(t.Context(), &wire.Send{ID: "m", Session: "s", Scope: "private", Workspace: "/w", Input: "x"}, p); err != nil {
+			t.Fatal(err)
+		}
+		hub.runs.Wait()
+		p.all.Wait()
+		for _, a := range answers {
+			if a.Allowed || a.Decision != approval.Cancelled || a.Err != nil {
+				t.Errorf("%+v", a)
+			}
+		}
+		want := []string{"user head start", "approval_request", "accepted", "approval_result", "user steering_delivered", "completed"}
+		if !slices.Equal(store.seen, want) {
+			t.Errorf("batches %q", store.seen)
+		}
+	})
+}
+
 // TestAskNobody: who is gone, or lagged, is not asked; and what can not be recorded
 // allows nothing.
 func TestAskNobody(t *testing.T) {

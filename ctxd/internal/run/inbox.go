@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cortexfs.org/ctxd/internal/approval"
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/libctx/session"
@@ -201,6 +202,9 @@ func (l *Live) hear(in session.Input) (libctx.Run, error) {
 	}
 	r.inbox.waiting = append(r.inbox.waiting, in)
 	r.inbox.bytes += len(in.Text)
+	if in.Op == session.OpFinish && r.question != nil {
+		r.question.Take(approval.Event{Kind: approval.Stopped}) // the call would be started after this
+	}
 	return r.ID, nil
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"cortexfs.org/ctxd/internal/approval"
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/libctx/session"
@@ -73,6 +74,7 @@ type Run struct {
 	held     []session.Record // made, and waiting for what follows them
 	recorded bool             // the ledger has records of the run
 	inbox    inbox
+	question *approval.Slot // nil: none is open
 
 	mu    sync.Mutex
 	state State
