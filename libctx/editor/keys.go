@@ -48,7 +48,7 @@ func (e *Editor) configure() {
 		if s.Keys.Empty() && s.Keymap.Local() == "" && e.due() {
 			s.Keys.Feed(true, workKey)
 		}
-		if s.Keys.Empty() {
+		if s.Keys.Empty() && len(s.Keys.Caller()) == 0 { // not in the middle of a command
 			e.tty.more()
 		}
 		return nil

@@ -2,6 +2,7 @@ package editor
 
 import (
 	"os"
+	"strings"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -28,6 +29,8 @@ type tty struct {
 	want    mode // what the goroutine is to do
 	have    mode // and does
 	shut    bool // a line may have ended: no key is taken until one is asked for
+	typed   int  // bytes that were to be passed on, ever
+	passed  int  // and were
 }
 
 type mode int
@@ -57,6 +60,9 @@ func takeTTY(paste func(string) string, lends bool) (*tty, error) {
 		return nil, err
 	}
 	t.raw = keys(*t.cooked)
+	if lends { // Enter that is typed ahead is the end of a line for who gets it
+		t.raw.Iflag |= t.cooked.Iflag & unix.ICRNL
+	}
 	var ends [2]int
 	if err := unix.Pipe2(ends[:], unix.O_CLOEXEC); err != nil {
 		t.file.Close()
@@ -123,12 +129,15 @@ func (t *tty) set(m mode) {
 	}
 }
 
-// more is called when the library has used all keys: if one of them ended no
-// line, the next one is wanted.
+// more is called when the library has used all keys it read: if it has read all
+// there are, none of them ended a line, and the next one is wanted.
 func (t *tty) more() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.shut {
+	if !t.shut || t.typed != t.passed {
+		return
+	}
+	if n, err := unix.IoctlGetInt(0, unix.TIOCINQ); err == nil && n == 0 {
 		t.shut = false
 		_, _ = unix.Write(t.control[1], []byte{0})
 	}
@@ -141,18 +150,31 @@ func (t *tty) ready() bool {
 	return !t.shut
 }
 
-// took notes what was read of a terminal that is lent out: behind a key that may
-// end a line nothing is read but on demand.
-func (t *tty) took(typed []byte) {
-	if !t.lends || len(typed) != 1 {
-		return
+// queued notes that there are n more bytes to be passed on, the last of them a key
+// that may end a line: nothing more is read then but on demand.
+func (t *tty) queued(n int, last bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.typed += n
+	t.shut = t.shut || last
+}
+
+// pass writes to the library what it takes now. It can not ask for more in the
+// middle of that.
+func (t *tty) pass(ahead []byte) (rest []byte, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n, err := unix.Write(t.pipe, ahead)
+	if err != nil && err != unix.EAGAIN {
+		return nil, err
 	}
-	switch typed[0] {
-	case '\r', '\n', 0x03, 0x04:
-		t.mu.Lock()
-		t.shut = true
-		t.mu.Unlock()
-	}
+	t.passed += max(n, 0)
+	return ahead[max(n, 0):], nil
+}
+
+// endsLine reports whether a key that was read alone may end a line.
+func endsLine(key []byte) bool {
+	return len(key) == 1 && strings.IndexByte("\r\n\x03\x04", key[0]) >= 0
 }
 
 // end gives standard input back.
@@ -217,7 +239,9 @@ func (t *tty) run() {
 			return
 		}
 		if n == 0 {
+			n := len(ahead)
 			ahead = typed.release(ahead)
+			t.queued(len(ahead)-n, false)
 			continue
 		}
 		if fds[0].Revents != 0 {
@@ -225,11 +249,9 @@ func (t *tty) run() {
 			continue
 		}
 		if fds[2].Revents != 0 {
-			n, err := unix.Write(t.pipe, ahead)
-			if err != nil && err != unix.EAGAIN {
+			if ahead, err = t.pass(ahead); err != nil {
 				return
 			}
-			ahead = ahead[max(n, 0):]
 		}
 		if fds[1].Revents != 0 {
 			room := len(buf)
@@ -244,10 +266,12 @@ func (t *tty) run() {
 				t.flush(ahead)
 				return
 			}
-			if !typed.pasting {
-				t.took(buf[:n])
+			if t.lends && !typed.pasting && buf[0] == '\n' {
+				buf[0] = '\r' // Enter for the library, however it came
 			}
+			last, before := t.lends && !typed.pasting && endsLine(buf[:n]), len(ahead)
 			ahead = typed.take(ahead, buf[:n], t.paste)
+			t.queued(len(ahead)-before, last)
 		}
 	}
 }

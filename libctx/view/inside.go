@@ -9,7 +9,6 @@ import (
 	"cortexfs.org/libctx/admit"
 	"cortexfs.org/libctx/asuser"
 	"cortexfs.org/libctx/atomicfile"
-	"cortexfs.org/libctx/control"
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/libctx/paths"
 	"golang.org/x/sys/unix"
@@ -68,13 +67,8 @@ func IsInside(root string) bool {
 // Close closes the tree.
 func (in *Inside) Close() error { return in.root.Close() }
 
-// Facts is what admission needs of the agent for a command that a person typed:
-// who asks need not be asked again, so approval is auto.
-func (in *Inside) Facts() admit.Agent {
-	f := in.agent.Facts()
-	f.Approval = control.ApprovalAuto
-	return f
-}
+// Facts is what admission needs of the agent.
+func (in *Inside) Facts() admit.Agent { return in.agent.Facts() }
 
 // load reads the control files. Who the agent is, the kernel says: the process
 // itself.

@@ -46,9 +46,9 @@ func TestInside(t *testing.T) {
 			search: "/ctx/tool", change: func(w *world) { w.control("coder", map[string]string{"path": own + "\n"}) },
 			args: live, want: "tools []; calc tool_not_found; none tool_not_found",
 		},
-		"approval is for agents": {
+		"what a person has to allow": {
 			change: func(w *world) { w.control("coder", map[string]string{"approval": "ask\n"}) },
-			args:   live, want: "tools [calc]; calc /ctx/tool/calc; none tool_not_found",
+			args:   live, want: "tools [calc]; calc is to be asked; none tool_not_found",
 		},
 		"a loose control": {
 			change: func(w *world) { w.ok(os.Chmod(w.path("agent/coder.d/perm"), 0o666)) },
@@ -118,8 +118,11 @@ func look(search string) {
 		d := admit.Decide(in.Facts(), tool.Tool, admit.Call{Name: admit.Shell, Arguments: jsontext.Value(`{"args":["` + name + `"]}`)})
 		tool.Close()
 		word := string(d.Code)
-		if d.Allowed {
+		switch {
+		case d.Allowed:
 			word = tool.Path
+		case d.Ask:
+			word = "is to be asked"
 		}
 		fmt.Printf("; %s %s", name, word)
 	}

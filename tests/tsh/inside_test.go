@@ -14,7 +14,12 @@ import (
 	"cortexfs.org/tests/internal/world"
 )
 
-func TestMain(m *testing.M) { world.Main(m) }
+func TestMain(m *testing.M) {
+	if len(os.Args) > 2 && os.Args[1] == hold {
+		os.Exit(holding(os.Args[2:]))
+	}
+	world.Main(m)
+}
 
 const (
 	prompt = "coder tsh>"
@@ -37,6 +42,7 @@ var tools = map[string]string{
 	"fail":   `exit "$1"`,
 	"die":    `kill -s "$1" $$`,
 	"copy":   `echo copying; exec cat`,
+	"pair":   `read -r a; read -r b; echo "got $a, $b"`,
 	"asks":   `stty -echo; printf 'secret? '; read -r x; stty echo; echo; echo "it is $x"`,
 	"modes":  `stty -a | grep -o -- '-\?icanon'`,
 	"raw":    `stty raw; echo "raw now"; kill -s STOP $$; stty -a | grep -o -- '-\?icanon'; exit 4`,

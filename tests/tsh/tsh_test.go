@@ -172,7 +172,7 @@ func TestJobs(t *testing.T) {
 	s.Await("an echo", func(all string) bool { return strings.HasSuffix(all, "\ncopy\na line\na line") })
 	s.Type(ctrlC)
 	s.Await("the end of the first", func(all string) bool { return strings.HasSuffix(all, "\n^C\ncoder tsh 130>") })
-	does(s, "kill %2", "", "")
+	s.Type("kill %2" + enter)
 	s.See("[2]  killed by SIGTERM  copy second")
 	does(s, "jobs", "", "")
 
@@ -180,7 +180,7 @@ func TestJobs(t *testing.T) {
 	s.Type("copy &" + enter)
 	s.See("[1] copy &\n")
 	s.See("[1]+ stopped, wants input  copy &")
-	does(s, "kill -9 %1", "", "")
+	s.Type("kill -9 %1" + enter)
 	s.See("[1]  killed by SIGKILL  copy &")
 	s.Type("fail 5 &" + enter)
 	s.See("[1]  exit 5    fail 5 &")

@@ -26,6 +26,7 @@ type terminal struct {
 	editor  *editor.Editor
 	jobs    *job.Table
 	ends    chan os.Signal
+	keys    chan os.Signal
 	over    bool
 	warned  bool     // exit was asked for while jobs are stopped
 	notices []string // about jobs, for the next moment that has room
@@ -36,13 +37,12 @@ func (sh *shell) terminal() error {
 	if sh.loaded == nil {
 		sh.loaded = &toolshell.Memory{}
 	}
-	t := &terminal{shell: sh, jobs: job.NewTable(), ends: make(chan os.Signal, 1)}
+	t := &terminal{shell: sh, jobs: job.NewTable(), ends: make(chan os.Signal, 1), keys: make(chan os.Signal, 8)}
 	defer t.jobs.Close()
 	// These are for jobs. They are caught, not ignored: what is ignored here would be
 	// in everything that is started.
-	keys := make(chan os.Signal, 1)
-	signal.Notify(keys, unix.SIGINT, unix.SIGQUIT, unix.SIGTSTP)
-	defer signal.Stop(keys)
+	signal.Notify(t.keys, unix.SIGINT, unix.SIGQUIT, unix.SIGTSTP)
+	defer signal.Stop(t.keys)
 	signal.Notify(t.ends, unix.SIGHUP, unix.SIGTERM)
 	defer signal.Stop(t.ends)
 	defer job.Take(0)()
@@ -214,7 +214,7 @@ func (t *terminal) tool(l command.Line) {
 
 // on is the terminal as jobs have it.
 func (t *terminal) on(f *os.File) job.Terminal {
-	return job.Terminal{File: f, Out: [2]*os.File{os.Stdout, os.Stderr}, Ends: t.ends}
+	return job.Terminal{File: f, Out: [2]*os.File{os.Stdout, os.Stderr}, Ends: t.ends, Keys: t.keys}
 }
 
 // after says how a job left the foreground.

@@ -4,8 +4,9 @@
 //
 // Signals that the shell catches are at their defaults in what it starts, and it
 // ignores none. The terminal is given to a group by the shell, once the group is
-// there, and not by the program before it begins: a program that wants the terminal
-// in the moment between is stopped by the kernel, and continued here.
+// there, and not by the program before it begins. What happens in the moment between
+// is made up for: a program that wanted the terminal was stopped by the kernel and is
+// continued, and signals of the keyboard reached the shell and are passed on.
 package job
 
 import (

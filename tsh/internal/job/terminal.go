@@ -13,6 +13,7 @@ type Terminal struct {
 	File *os.File         // the terminal: its standard input
 	Out  [2]*os.File      // standard output and error
 	Ends <-chan os.Signal // the signals that end the shell, whatever the job does
+	Keys <-chan os.Signal // those of the keyboard that reach the shell
 }
 
 // Ending is the error of waiting for a job while the shell is to end.
@@ -47,6 +48,7 @@ func Take(fd int) (back func()) {
 // starting, and Ending.
 func (t *Table) Run(on Terminal, p Program, name string, other func(*Job)) (*Job, error) {
 	modes, _ := unix.IoctlGetTermios(int(on.File.Fd()), unix.TCGETS) // nil: there are none to come back to
+	on.drop()
 	j, err := t.start(p, name, [3]*os.File{on.File, on.Out[0], on.Out[1]})
 	if err != nil {
 		return nil, err
@@ -59,6 +61,7 @@ func (t *Table) Run(on Terminal, p Program, name string, other func(*Job)) (*Job
 func (t *Table) Foreground(on Terminal, j *Job, other func(*Job)) error {
 	fd := int(on.File.Fd())
 	modes, _ := unix.IoctlGetTermios(fd, unix.TCGETS)
+	on.drop()
 	if j.modes != nil {
 		_ = unix.IoctlSetTermios(fd, unix.TCSETS, j.modes)
 	}
@@ -69,7 +72,19 @@ func (t *Table) Foreground(on Terminal, j *Job, other func(*Job)) error {
 	return t.front(on, j, modes, other)
 }
 
-// front waits for the job in the foreground.
+// drop forgets the keys of before.
+func (on Terminal) drop() {
+	for {
+		select {
+		case <-on.Keys:
+		default:
+			return
+		}
+	}
+}
+
+// front waits for the job in the foreground. A key that was pressed before the job
+// had the terminal was for it all the same.
 func (t *Table) front(on Terminal, j *Job, modes *unix.Termios, other func(*Job)) error {
 	fd := int(on.File.Fd())
 	give(fd, j.pid)
@@ -82,6 +97,11 @@ func (t *Table) front(on Terminal, j *Job, modes *unix.Termios, other func(*Job)
 				other(k)
 				continue
 			}
+		case s := <-on.Keys:
+			if sig, ok := s.(syscall.Signal); ok {
+				j.signal(sig)
+			}
+			continue
 		case s := <-on.Ends:
 			return Ending{s}
 		}
