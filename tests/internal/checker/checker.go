@@ -24,6 +24,7 @@ const (
 	Inputs     = "inputs"     // what was accepted into a run is a message once, before its end
 	Pairs      = "pairs"      // every call has one result, behind it; in its own run, or in the next if it was carried on
 	Decisions  = "decisions"  // a call is decided once, before its result
+	Approvals  = "approvals"  // a person is asked once, before the decision, which is theirs
 	Events     = "events"     // events.jsonl is the fold of the ledger
 	Told       = "told"       // what a client was told is recorded, and identical
 	Sent       = "sent"       // what is recorded was sent, once, and is what was sent

@@ -130,6 +130,8 @@ func write(t *testing.T) fixture {
 	commit(&session.Checkpoint{Run: two, Outcome: "failed", Code: errdefs.Protocol, Message: "broken"})
 	begin(dead, "m3", "last")
 	say(dead, "assistant", wire.Part{Type: "tool_call", Call: "c1", Name: "mark", Arguments: jsontext.Value(`{"args":["k3"]}`)})
+	commit(&session.Fact{Run: dead, Frame: &wire.ApprovalRequest{Head: wire.Head{Type: "approval_request"}, Call: "c1", Name: "mark", Arguments: jsontext.Value(`{"args":["k3"]}`)}})
+	commit(&session.Fact{Run: dead, Frame: &wire.ApprovalResult{Head: wire.Head{Type: "approval_result"}, Call: "c1", Decision: "allow_once"}})
 	policy(dead, "c1", true)
 	mark("k3", dead)
 	say(dead, "tool", wire.Part{Type: "tool_result", Call: "c1", Status: "error", Text: "outcome unknown"})
@@ -302,6 +304,12 @@ func TestDamage(t *testing.T) {
 			return renumber(l)
 		}},
 		{"decided twice", ledger, Decisions, twice(`"tool_policy"`, `"allowed":false`)},
+		{"asked twice", ledger, Approvals, twice(`"approval_request"`)},
+		{"answered twice", ledger, Approvals, twice(`"approval_result"`)},
+		{"nobody asked", ledger, Approvals, without(`"approval_request"`)},
+		{"not answered", ledger, Approvals, without(`"approval_result"`)},
+		{"answered afterwards", ledger, Approvals, swap(`"approval_result"`)},
+		{"ran though denied", ledger, Approvals, put("allow_once", "deny", "approval_result")},
 		{"decided afterwards", ledger, Decisions, swap(`"tool_policy"`, `"allowed":false`)},
 		{"record changed", ledger, Events, put("broken", "br0ken")},
 		{"event missing", events, Events, without(`"type":"usage"`)},

@@ -59,6 +59,7 @@ type call struct {
 	id, name   string
 	keys       []string // of marks it is to leave
 	decided    bool
+	asked      asked
 	allowed    bool
 	result     object // nil as long as there is none
 	resultText string
@@ -338,6 +339,10 @@ func (s *one) fact(n int64, frame object, r *run) {
 		s.accept(n, frame, r)
 	case "steering_delivered", "follow_up_delivered":
 		s.deliver(n, frame, r)
+	case "approval_request":
+		s.ask(n, frame, r)
+	case "approval_result":
+		s.answer(n, frame, r)
 	case "tool_policy":
 		c := s.answerable(frame.str("call"), r)
 		switch {
@@ -350,6 +355,7 @@ func (s *one) fact(n int64, frame object, r *run) {
 		default:
 			c.decided = true
 			c.allowed, _ = frame["allowed"].(bool)
+			s.approve(n, frame, c)
 		}
 	}
 }
@@ -397,6 +403,9 @@ func (s *one) result(n int64, p object, r *run, content string) {
 	default:
 		if st := p.str("status"); st != "ok" && st != "error" {
 			s.bad(n, Pairs, "a result with status %q", st)
+		}
+		if c.asked.open {
+			s.bad(n, Approvals, "a result of call %s while its question is open", c.id)
 		}
 		c.result, c.resultText = p, content
 	}
