@@ -209,6 +209,11 @@ func (c *client) exchange(m *message, how manner) (end, error) {
 				}
 				return out, nil
 			}
+		case "approval_request":
+			answer := world.JSON(map[string]any{"op": "approve", "run": f.Str("run"), "id": f.Str("call"), "decision": "allow_once"})
+			if _, err := io.WriteString(k, answer+"\n"); err != nil {
+				return out, err
+			}
 		case "lagged":
 			out.lagged = true
 			return out, nil

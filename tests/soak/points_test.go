@@ -77,6 +77,11 @@ func dieAt(t *testing.T, a *arena, c *client, agent, point string) {
 		}
 		return m
 	}
+	if strings.HasPrefix(point, "question.") {
+		if r := a.w.Ctx("agent", "set", agent, "approval", "ask"); r.Code != 0 {
+			t.Errorf("%+v", r)
+		}
+	}
 	clear := ""
 	d := startDaemon(t, a.w, a.tally, func() string { return clear }, args...)
 	c.deliver(one("old", "send"), never, plain)

@@ -38,7 +38,7 @@ func (r *Run) Ask(ctx context.Context, q approval.Question) approval.Answer {
 	case state == missed:
 		slot.Take(approval.Event{Kind: approval.Gone})
 	}
-	fault.Point("run.asked")
+	fault.Point("question.asked")
 	defer context.AfterFunc(ctx, func() { slot.Take(approval.Event{Kind: approval.Stopped}) })()
 	clock := time.AfterFunc(q.Expires, func() { slot.Take(approval.Event{Kind: approval.Expired}) })
 	defer clock.Stop()
@@ -50,7 +50,7 @@ func (r *Run) Ask(ctx context.Context, q approval.Question) approval.Answer {
 	case a.Decision == approval.Cancelled:
 		a.Err = context.Cause(ctx)
 	}
-	fault.Point("run.answered")
+	fault.Point("question.answered")
 	return a
 }
 
