@@ -317,3 +317,14 @@ func TestPatience(t *testing.T) {
 		}
 	})
 }
+
+// BenchmarkAsk is a question and its answer, without a disk and a socket.
+func BenchmarkAsk(b *testing.B) {
+	p := new(person)
+	p.seen = func(q *wire.ApprovalRequest) { _ = p.says(q, q.Call, approval.AllowOnce) }
+	q := make([]approval.Question, b.N)
+	for i := range q {
+		q[i] = question("call-1")
+	}
+	asking(p, Config{}, &batches{memory: newMemory("s")}, q...)
+}
