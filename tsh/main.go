@@ -7,11 +7,13 @@ import (
 
 	"cortexfs.org/tsh/internal/cli"
 	"cortexfs.org/tsh/internal/config"
+	"cortexfs.org/tsh/internal/inside"
 	"cortexfs.org/tsh/internal/toolfile"
 	"golang.org/x/sys/unix"
 )
 
 func main() {
+	told := inside.Told()
 	args := os.Args[1:]
 	// The tree's own file of tsh is interpreted by this program: the kernel puts
 	// its path in front of the words.
@@ -23,6 +25,7 @@ func main() {
 	os.Exit(cli.Run(args, config.ForShell(), cli.Streams{
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
 		InTerminal: isTerminal(0), OutTerminal: isTerminal(1), ErrTerminal: isTerminal(2),
+		Told: told,
 	}))
 }
 

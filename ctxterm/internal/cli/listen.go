@@ -143,10 +143,20 @@ func serve(c *cli.Context, std Streams) (int, error) {
 	if err := ptyproc.Adopt(); err != nil {
 		return 0, err
 	}
-	p, err := start(ptyproc.Config{Argv: argv, Env: withTerm(std.Env), Size: size})
+	config := ptyproc.Config{Argv: argv, Env: withTerm(std.Env), Size: size}
+	if t.record != nil && decides(argv) {
+		if config.Third, err = decisions(t.record); err != nil {
+			return 0, err
+		}
+		defer config.Third.Close()
+	}
+	p, err := start(config)
 	if err != nil {
 		return 0, err
 	}
 	defer p.Close()
+	if config.Third != nil {
+		config.Third.Close()
+	}
 	return t.run(p, stops)
 }

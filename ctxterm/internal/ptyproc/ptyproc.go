@@ -25,6 +25,9 @@ type Config struct {
 	Env  []string
 	Dir  string
 	Size termwire.Size
+	// Third is what the program finds open at descriptor 3, nil for nothing. The
+	// caller keeps and closes its own.
+	Third *os.File
 }
 
 // Proc is a program on its pseudo-terminal. It leads a session of its own and
@@ -57,6 +60,9 @@ func Start(c Config) (*Proc, error) {
 	p.cmd.Env, p.cmd.Dir = c.Env, c.Dir
 	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = p.slave, p.slave, p.slave
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if c.Third != nil {
+		p.cmd.ExtraFiles = []*os.File{c.Third}
+	}
 	if err := p.cmd.Start(); err != nil {
 		p.Close()
 		return nil, startError(c.Argv[0], err)

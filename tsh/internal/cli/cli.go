@@ -27,6 +27,7 @@ type Streams struct {
 	In                                   io.Reader
 	Out, Err                             io.Writer
 	InTerminal, OutTerminal, ErrTerminal bool // which of them are terminals
+	Told                                 inside.Terminal
 }
 
 // Run is the program: args are the words behind its name, the result is its
@@ -96,7 +97,7 @@ func (sh *shell) open(c *cli.Context) error {
 	if err != nil {
 		return errdefs.New(errdefs.Invalid, "CTX_AGENT: %w", err)
 	}
-	sh.agent = &inside.Agent{Root: sh.layout.Root, Name: name, Search: sh.search}
+	sh.agent = &inside.Agent{Root: sh.layout.Root, Name: name, Search: sh.search, Told: sh.std.Told}
 	return nil
 }
 

@@ -18,6 +18,7 @@ type Agent struct {
 	Root   string                   // of the tree, a read-only mount
 	Name   libctx.Agent             // of the agent
 	Search func() ([]string, error) // the directories of CTX_PATH, as seen inside
+	Told   Terminal                 // is told what is decided about commands
 }
 
 func (a Agent) open() (*view.Inside, error) {
@@ -96,7 +97,9 @@ func (a Agent) Admit(words []string, cwd string) (path string, err error) {
 	t := in.Lookup(name)
 	defer t.Close()
 	d := admit.Decide(in.Facts(), t.Tool, admit.Call{Name: admit.Shell, Arguments: args, Cwd: cwd})
-	if !d.Allowed && !d.Ask { // who would be asked has typed it
+	allowed := d.Allowed || d.Ask // who would be asked has typed it
+	a.Told.tell(name, allowed, d)
+	if !allowed {
 		return "", refused(string(name), d.Code, d.Reason)
 	}
 	return t.Path, nil
