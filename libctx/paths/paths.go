@@ -243,7 +243,7 @@ func (l Layout) TerminalLink(uid uint32, a libctx.Agent, s libctx.Session) strin
 	return filepath.Join(l.Session(uid, a, s), "terminal", "main.sock")
 }
 
-// TerminalDir holds the socket of one terminal, and its lock.
+// TerminalDir holds the socket of one terminal.
 func (l Layout) TerminalDir(a libctx.Agent, s libctx.Session) string {
 	return filepath.Join(l.Terminals, string(a), string(s))
 }
@@ -253,9 +253,11 @@ func (l Layout) TerminalSocket(a libctx.Agent, s libctx.Session) string {
 	return filepath.Join(l.TerminalDir(a, s), "main.sock")
 }
 
-// TerminalLock is held by the launcher of a terminal as long as it lives.
+// TerminalLock is held by the launcher of a terminal as long as it lives. It is
+// the tree's, not the runtime directory's: a session has one terminal, whatever
+// environment it is started from.
 func (l Layout) TerminalLock(a libctx.Agent, s libctx.Session) string {
-	return filepath.Join(l.TerminalDir(a, s), "main.lock")
+	return filepath.Join(l.Locks, "terminal:"+string(a)+":"+string(s))
 }
 
 // TerminalLog is what the launcher of a terminal writes where no supervisor has a

@@ -179,7 +179,7 @@ func TestTerminals(t *testing.T) {
 	for got, want := range map[string]string{
 		paths.New(env, paths.SystemRoot).TerminalSocket("coder", "default"): "/run/user/1000/cortexfs/terminal/coder/default/main.sock",
 		own.TerminalSocket("coder", "default"):                              "/run/user/1000/cortexfs/terminal/coder/default/main.sock",
-		own.TerminalLock("coder", "default"):                                "/run/user/1000/cortexfs/terminal/coder/default/main.lock",
+		own.TerminalLock("coder", "default"):                                own.Root + "/.lock/terminal:coder:default",
 		other.TerminalDir("coder", "s"):                                     other.Runtime + "/terminal/coder/s",
 		paths.New(paths.Env{UID: 0}, paths.SystemRoot).Terminals:            "/tmp/cortexfs-0/terminal",
 		own.TerminalLink(1000, "coder", "s"):                                own.Root + "/home/1000/agent/coder/session/s/terminal/main.sock",

@@ -61,6 +61,23 @@ func EnsureTerminals(l paths.Layout) error {
 	return nil
 }
 
+// For is the layout with the locks of this user's terminals: the tree's if it is
+// theirs, else beside their runtime directory, since nothing of theirs may be in
+// somebody else's tree (Layout.Aside). Of another user's runtime directory
+// nothing is known: the caller's is taken.
+func For(l paths.Layout, uid uint32) paths.Layout {
+	var st unix.Stat_t
+	switch err := unix.Stat(l.Root, &st); {
+	case err != nil: // no tree, and no terminal in it
+		return l
+	case st.Uid != uid:
+		return l.Aside()
+	case l.System && uid != 0: // root looks at a user's tree
+		l.Locks = filepath.Join(l.Root, ".lock")
+	}
+	return l
+}
+
 func ensure(path string, perm fs.FileMode) error {
 	made := true
 	if err := os.Mkdir(path, perm); errors.Is(err, fs.ErrExist) {

@@ -96,7 +96,7 @@ func (d direct) Find(_ context.Context, unit string) (Instance, error) {
 func (d direct) find(a libctx.Agent, s libctx.Session) (Instance, error) {
 	unit := Unit(d.layout, a, s)
 	none := errdefs.New(errdefs.NotFound, "%s: does not run", unit)
-	dir, err := atomicfile.OpenDir(d.layout.TerminalDir(a, s))
+	dir, err := atomicfile.OpenDir(d.layout.Locks)
 	if err != nil {
 		return Instance{}, notThere(err, none)
 	}
@@ -164,39 +164,34 @@ func end(ctx context.Context, h *procid.Handle, while time.Duration) error {
 
 func (d direct) List(ctx context.Context) ([]Instance, error) {
 	var all []Instance
-	agents, err := os.ReadDir(d.layout.Terminals)
+	locks, err := os.ReadDir(d.layout.Locks)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, errdefs.New(errdefs.KindOf(err), "list terminals: %w", err)
 	}
-	for _, a := range agents {
-		agent, err := libctx.ParseAgent(a.Name())
-		if err != nil || !a.IsDir() {
+	for _, lock := range locks {
+		name := strings.Split(lock.Name(), ":")
+		if len(name) != 3 {
 			continue
 		}
-		sessions, err := os.ReadDir(filepath.Join(d.layout.Terminals, a.Name()))
+		agent, err1 := libctx.ParseAgent(name[1])
+		session, err2 := libctx.ParseSession(name[2])
+		if err1 != nil || err2 != nil || d.layout.TerminalLock(agent, session) != filepath.Join(d.layout.Locks, lock.Name()) {
+			continue // another lock of the tree
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		i, err := d.find(agent, session)
+		if errdefs.Is(err, errdefs.NotFound) {
+			continue
+		}
 		if err != nil {
-			continue // it has just gone
+			return nil, err
 		}
-		for _, s := range sessions {
-			session, err := libctx.ParseSession(s.Name())
-			if err != nil || !s.IsDir() {
-				continue
-			}
-			if err := ctx.Err(); err != nil {
-				return nil, err
-			}
-			i, err := d.find(agent, session)
-			if errdefs.Is(err, errdefs.NotFound) {
-				continue
-			}
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, i)
-		}
+		all = append(all, i)
 	}
 	return all, nil
 }

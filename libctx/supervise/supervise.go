@@ -13,6 +13,7 @@ import (
 
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/libctx/paths"
+	"cortexfs.org/libctx/rundir"
 )
 
 // The names of the supervisors, as flags and receipts say them.
@@ -63,13 +64,13 @@ type Supervisor interface {
 }
 
 // New is the supervisor of that name for the user with this uid, whose terminals
-// have their sockets where the layout says. Any other name is errdefs.Invalid;
+// have their locks where the layout says (rundir.For). Any other name is errdefs.Invalid;
 // a systemd manager that can not be reached is errdefs.Unavailable, which Auto
 // takes for a reason to use Direct.
 func New(ctx context.Context, name string, l paths.Layout, uid uint32) (Supervisor, error) {
 	switch name {
 	case Direct:
-		return direct{layout: l, uid: uid}, nil
+		return direct{layout: rundir.For(l, uid), uid: uid}, nil
 	case Systemd, Auto:
 		m := manager{layout: l, dir: userDir(uid), uid: uid}
 		err := m.reachable(ctx)
@@ -77,7 +78,7 @@ func New(ctx context.Context, name string, l paths.Layout, uid uint32) (Supervis
 			return m, nil
 		}
 		if name == Auto && ctx.Err() == nil {
-			return direct{layout: l, uid: uid}, nil
+			return direct{layout: rundir.For(l, uid), uid: uid}, nil
 		}
 		return nil, err
 	}

@@ -117,12 +117,7 @@ func prepare(ctx context.Context, from *caller.Caller, a libctx.Agent, o StartOp
 	if _, err := s.place.Load(); !errdefs.Is(err, errdefs.NotFound) {
 		s.known = true
 	}
-	layout := from.Layout
-	var st unix.Stat_t
-	if unix.Stat(layout.Root, &st) == nil && int64(st.Uid) != int64(os.Geteuid()) {
-		layout = layout.Aside() // nothing of ours is in somebody else's tree
-	}
-	return s, rundir.Ensure(layout)
+	return s, rundir.Ensure(rundir.For(from.Layout, s.place.Owner.UID))
 }
 
 // command is the launcher with its words, but for the report.

@@ -13,11 +13,9 @@ import (
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/libctx/mount"
-	"cortexfs.org/libctx/paths"
 	"cortexfs.org/libctx/rundir"
 	resource "cortexfs.org/libctx/terminal"
 	"cortexfs.org/libctx/termwire"
-	"golang.org/x/sys/unix"
 )
 
 // TerminalOptions of the launcher of a terminal, as its command line has them.
@@ -69,9 +67,7 @@ func (t TerminalOptions) config(o Options) (cfg terminal.Config, err error) {
 	if err != nil {
 		return cfg, err
 	}
-	if layout, err = ownPlaces(layout); err != nil {
-		return cfg, err
-	}
+	layout = rundir.For(layout, uint32(os.Geteuid()))
 	if err := rundir.Ensure(layout); err != nil {
 		return cfg, err
 	}
@@ -107,17 +103,4 @@ func (t TerminalOptions) config(o Options) (cfg terminal.Config, err error) {
 		return cfg, errdefs.New(errdefs.KindOf(err), "current directory: %w", err).WithHint("name one with --workspace")
 	}
 	return cfg, nil
-}
-
-// ownPlaces is the layout for a caller whose tree may be somebody else's: the
-// machine's, whose agents have terminals that their owners start.
-func ownPlaces(l paths.Layout) (paths.Layout, error) {
-	var st unix.Stat_t
-	if err := unix.Stat(l.Root, &st); err != nil {
-		return l, errdefs.New(errdefs.KindOf(err), "tree %s: %w", l.Root, err)
-	}
-	if int64(st.Uid) != int64(os.Geteuid()) {
-		return l.Aside(), nil
-	}
-	return l, nil
 }

@@ -8,6 +8,7 @@ import (
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/asuser"
 	"cortexfs.org/libctx/errdefs"
+	"cortexfs.org/libctx/paths"
 	"cortexfs.org/libctx/peercred"
 	"cortexfs.org/libctx/procid"
 	"cortexfs.org/libctx/supervise"
@@ -28,7 +29,7 @@ func (k *Keeper) prove(ctx context.Context, s libctx.Session, r terminal.Receipt
 	if t.Session != s {
 		return bad("it is of session %s", t.Session)
 	}
-	if err := k.proveName(s, t); err != nil {
+	if _, err := k.proveName(s, t); err != nil {
 		return err
 	}
 	if err := k.proveIdentity(t); err != nil {
@@ -40,16 +41,17 @@ func (k *Keeper) prove(ctx context.Context, s libctx.Session, r terminal.Receipt
 	return k.proveSocket(ctx, t)
 }
 
-// proveName: the unit and the socket are those of the session.
-func (k *Keeper) proveName(s libctx.Session, t terminal.Launch) error {
+// proveName: the unit and the socket are those of the session, in the layout that
+// is returned.
+func (k *Keeper) proveName(s libctx.Session, t terminal.Launch) (paths.Layout, error) {
 	layout, err := k.layoutOf(s, t.Socket.Path)
 	if err != nil {
-		return err
+		return layout, err
 	}
 	if unit := supervise.Unit(layout, k.Agent, s); t.Unit != unit {
-		return errdefs.New(errdefs.Invalid, "%w receipt: the unit of session %s is %s, not %.300q", supervise.ErrStale, s, unit, t.Unit)
+		return layout, errdefs.New(errdefs.Invalid, "%w receipt: the unit of session %s is %s, not %.300q", supervise.ErrStale, s, unit, t.Unit)
 	}
-	return nil
+	return layout, nil
 }
 
 // proveIdentity: the launcher runs as the receipt says, and that is the agent's

@@ -17,6 +17,7 @@ import (
 	"cortexfs.org/libctx/atomicfile"
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/libctx/paths"
+	"cortexfs.org/libctx/rundir"
 	"cortexfs.org/libctx/supervise"
 	"cortexfs.org/libctx/terminal"
 	"cortexfs.org/libctx/view"
@@ -78,22 +79,29 @@ func (k *Keeper) control() (*atomicfile.Dir, error) {
 	return agents.Sub(filepath.Base(k.Layout.Control(k.Agent)))
 }
 
-// layoutOf is the layout in which the session's terminal has this socket: this
-// process's own, or if it works for somebody else one of theirs, with or without a
-// runtime directory. Which that is only they know; that it is their socket the
-// kernel says.
+// layoutOf is the layout in which the session's terminal has this socket. If this
+// process works for somebody else that is one of theirs, with or without a runtime
+// directory, which only they know. Its own terminal may have been started with
+// another runtime directory than this process, and then the session's link leads
+// there. That it is their socket the kernel says.
 func (k *Keeper) layoutOf(s libctx.Session, socket string) (paths.Layout, error) {
-	layouts := []paths.Layout{k.Layout}
-	if uid := int(k.Owner.UID); !k.Owner.IsSelf() {
-		dir, _, _ := strings.Cut(socket, "/cortexfs/")
-		layouts = []paths.Layout{
-			paths.New(paths.Env{UID: uid, RuntimeDir: dir}, k.Layout.Root),
-			paths.New(paths.Env{UID: uid}, k.Layout.Root),
+	if k.Owner.IsSelf() {
+		own := rundir.For(k.Layout, k.Owner.UID)
+		if own.TerminalSocket(k.Agent, s) == socket {
+			return own, nil
 		}
-	}
-	for _, l := range layouts {
-		if l.TerminalSocket(k.Agent, s) == socket {
-			return l, nil
+		to, err := os.Readlink(own.TerminalLink(k.Owner.UID, k.Agent, s))
+		if err == nil && to == socket && terminal.IsSocket(socket, k.Agent, s) {
+			return own, nil
+		}
+	} else {
+		uid := int(k.Owner.UID)
+		dir, _, _ := strings.Cut(socket, "/cortexfs/")
+		for _, env := range []paths.Env{{UID: uid, RuntimeDir: dir}, {UID: uid}} {
+			l := rundir.For(paths.New(env, k.Layout.Root), k.Owner.UID)
+			if l.TerminalSocket(k.Agent, s) == socket {
+				return l, nil
+			}
 		}
 	}
 	return paths.Layout{}, errdefs.New(errdefs.Invalid, "%.300q is not where the terminal of session %s listens", socket, s)

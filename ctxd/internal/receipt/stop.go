@@ -7,6 +7,7 @@ import (
 
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/errdefs"
+	"cortexfs.org/libctx/paths"
 	"cortexfs.org/libctx/supervise"
 	"cortexfs.org/libctx/terminal"
 	"cortexfs.org/libctx/wire"
@@ -25,6 +26,7 @@ type Target struct {
 	Session libctx.Session
 	receipt terminal.Receipt
 	keeper  *Keeper
+	layout  paths.Layout // in which it has its socket and its lock
 	refused error
 }
 
@@ -48,13 +50,14 @@ func (k *Keeper) Plan(ctx context.Context, s libctx.Session) ([]Target, error) {
 		if errdefs.Is(err, errdefs.NotFound) || s == "" && (m.State == terminal.Exited || m.State == terminal.Error) {
 			continue
 		}
-		if err == nil {
-			err = k.proveName(name, r.Terminal)
-		}
-		if err == nil {
+		if err == nil { // first: of one that is over nothing leads to the socket
 			err = supervise.Prove(ctx, instance(r.Terminal))
 		}
-		plan = append(plan, Target{Session: name, receipt: r, keeper: k, refused: err})
+		var layout paths.Layout
+		if err == nil {
+			layout, err = k.proveName(name, r.Terminal)
+		}
+		plan = append(plan, Target{Session: name, receipt: r, keeper: k, layout: layout, refused: err})
 	}
 	return plan, nil
 }
@@ -109,18 +112,20 @@ func (t Target) stop(ctx context.Context) wire.Stopped {
 	return out
 }
 
-// end asks the supervisor that started the terminal.
+// end asks the supervisor that started the terminal, and tidies up after a
+// launcher that had to be killed.
 func (t Target) end(ctx context.Context) error {
 	l := t.receipt.Terminal
-	layout, err := t.keeper.layoutOf(t.Session, l.Socket.Path)
+	s, err := supervise.New(ctx, l.Supervisor, t.layout, l.Identity.UID)
 	if err != nil {
 		return err
 	}
-	s, err := supervise.New(ctx, l.Supervisor, layout, l.Identity.UID)
-	if err != nil {
+	if err := s.Stop(ctx, instance(l)); err != nil {
 		return err
 	}
-	return s.Stop(ctx, instance(l))
+	p := t.keeper.place(t.Session)
+	p.Layout = t.layout
+	return p.Clear(l)
 }
 
 func (t Target) frame() wire.Frame {

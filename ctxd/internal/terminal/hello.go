@@ -5,20 +5,21 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"strings"
 	"sync"
 
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/capture"
 	"cortexfs.org/libctx/errdefs"
+	"cortexfs.org/libctx/terminal"
 	"cortexfs.org/libctx/termwire"
 	"cortexfs.org/libctx/unixsock"
 	"cortexfs.org/libctx/wire"
 )
 
 // listen binds the socket. Only one launcher gets here; if the socket of an
-// earlier one is alive its launcher was killed, and its sandbox is just going:
-// the end of a connection tells when it is gone.
+// earlier one is alive its launcher was killed, and its sandbox is just going.
 func listen(path string) (*unixsock.Listener, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), libctx.TermFarewell)
 	defer cancel()
@@ -27,18 +28,47 @@ func listen(path string) (*unixsock.Listener, error) {
 		if !errdefs.Is(err, errdefs.Exists) || ctx.Err() != nil {
 			return l, err
 		}
-		c, derr := unixsock.Dial(ctx, path)
-		if derr != nil {
-			if !errdefs.Is(derr, errdefs.Unavailable) {
-				return nil, err // something else is in the way
-			}
-			continue
+		if derr := wait(ctx, path); derr != nil && !errdefs.Is(derr, errdefs.Unavailable) {
+			return nil, err // something else is in the way
 		}
-		stop := context.AfterFunc(ctx, func() { c.Close() })
-		io.Copy(io.Discard, c)
-		stop()
-		c.Close()
 	}
+}
+
+// wait waits for the end of a connection, which tells when who listens is gone.
+// That nobody does is errdefs.Unavailable.
+func wait(ctx context.Context, path string) error {
+	c, err := unixsock.Dial(ctx, path)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	defer context.AfterFunc(ctx, func() { c.Close() })()
+	io.Copy(io.Discard, c)
+	return nil
+}
+
+// outlive sees the terminal of an earlier launcher out that was killed and had
+// its socket elsewhere, with another runtime directory; the link still leads
+// there. Its socket is removed.
+func (l *launcher) outlive() error {
+	old, err := os.Readlink(l.layout.TerminalLink(l.place.Owner.UID, l.place.Agent, l.place.Session))
+	own := l.layout.TerminalSocket(l.place.Agent, l.place.Session)
+	if err != nil || old == own || !terminal.IsSocket(old, l.place.Agent, l.place.Session) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), libctx.TermFarewell)
+	defer cancel()
+	for err == nil && ctx.Err() == nil {
+		err = wait(ctx, old)
+	}
+	switch {
+	case err == nil:
+		return errdefs.New(errdefs.Exists, "terminal %s: something listens at %s", l.place, old)
+	case errdefs.Is(err, errdefs.Unavailable):
+		os.Remove(old)
+		terminal.Sweep(old)
+	}
+	return nil
 }
 
 // ask waits until the terminal answers at its socket as it answers everybody.

@@ -111,11 +111,14 @@ func (l *launcher) look() (err error) {
 
 // prepare makes what is on the host, each thing with what undoes it.
 func (l *launcher) prepare() (err error) {
-	lock, err := own(l.layout, l.place)
+	lock, err := l.place.Own()
 	if err != nil {
 		return err
 	}
-	l.undo = append(l.undo, func(error) { lock.release() })
+	l.undo = append(l.undo, func(error) { lock.Release() })
+	if err := l.outlive(); err != nil {
+		return err
+	}
 
 	made, err := makeDirs(l.place)
 	l.undo = append(l.undo, func(failed error) {

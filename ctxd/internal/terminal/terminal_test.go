@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/libctx/log"
 	"cortexfs.org/libctx/mount"
+	"cortexfs.org/libctx/paths"
 	"cortexfs.org/libctx/session"
 	resource "cortexfs.org/libctx/terminal"
 	"cortexfs.org/libctx/termwire"
@@ -176,9 +178,9 @@ func TestFailedStart(t *testing.T) {
 // warm makes what a first start of anything makes and keeps: the directories of
 // the runtime and of the views.
 func (w *world) warm() {
-	k, err := own(w.layout, w.place())
+	k, err := w.place().Own()
 	w.ok(err)
-	k.release()
+	k.Release()
 	w.ok(os.MkdirAll(w.layout.View("coder"), 0o700))
 }
 
@@ -301,6 +303,52 @@ func TestLeftovers(t *testing.T) {
 	w.start(t.Context(), w.config(&said))
 	if to, err := os.Readlink(w.link()); err != nil || to != w.socket() {
 		t.Errorf("the link leads to %q, %v", to, err)
+	}
+}
+
+// TestElsewhere: a start with another runtime directory is one of the same
+// terminal: it is refused and touches nothing, and takes over what a launcher
+// that was killed left there.
+func TestElsewhere(t *testing.T) {
+	w := newWorld(t)
+	var said bytes.Buffer
+	ctx, cancel := context.WithCancel(t.Context())
+	over := w.start(ctx, w.config(&said))
+	before := w.listing()
+	elsewhere := w.config(&said)
+	w.ok(os.Mkdir(filepath.Join(w.dir, "run", "other"), 0o700))
+	tools := elsewhere.Tools
+	tools.Layout = paths.New(paths.Env{UID: 1, Home: w.dir, RuntimeDir: filepath.Join(w.dir, "run", "other")}, w.layout.Root)
+	meta, err := w.place().Load()
+	w.ok(err)
+	if _, err := Run(t.Context(), elsewhere); !errdefs.Is(err, errdefs.Exists) {
+		t.Errorf("%v", err)
+	}
+	w.ok(os.RemoveAll(filepath.Join(w.dir, "run", "other")))
+	if diff := cmp.Diff(before, w.listing()); diff != "" {
+		t.Errorf("touched:\n%s", diff)
+	}
+	now, err := w.place().Load()
+	w.ok(err)
+	if diff := cmp.Diff(meta, now); diff != "" {
+		t.Errorf("touched:\n%s", diff)
+	}
+	cancel()
+	<-over
+	// What a killed launcher leaves: a link to a socket at which nobody listens.
+	w.ok(os.MkdirAll(filepath.Dir(w.socket()), 0o700))
+	stale, err := net.ListenUnix("unix", &net.UnixAddr{Net: "unix", Name: w.socket()})
+	w.ok(err)
+	stale.SetUnlinkOnClose(false)
+	w.ok(stale.Close())
+	w.ok(os.Symlink(w.socket(), w.link()))
+	w.ok(os.Mkdir(filepath.Join(w.dir, "run", "other"), 0o700))
+	w.start(t.Context(), elsewhere)
+	if to, err := os.Readlink(w.link()); err != nil || to != tools.Layout.TerminalSocket("coder", "work") {
+		t.Errorf("the link leads to %q, %v", to, err)
+	}
+	if _, err := os.Lstat(filepath.Dir(w.socket())); err == nil {
+		t.Error("the old socket is there")
 	}
 }
 
