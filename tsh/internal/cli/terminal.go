@@ -23,13 +23,14 @@ import (
 // change nothing.
 type terminal struct {
 	*shell
-	editor  *editor.Editor
-	jobs    *job.Table
-	ends    chan os.Signal
-	keys    chan os.Signal
-	over    bool
-	warned  bool     // exit was asked for while jobs are stopped
-	notices []string // about jobs, for the next moment that has room
+	editor      *editor.Editor
+	jobs        *job.Table
+	ends        chan os.Signal
+	keys        chan os.Signal
+	over        bool
+	interrupted bool     // the last row was
+	warned      bool     // exit was asked for while jobs are stopped
+	notices     []string // about jobs, for the next moment that has room
 }
 
 // terminal carries out what is typed until exit, or the end of the terminal.
@@ -127,13 +128,14 @@ func (t *terminal) typed(l editor.Line) {
 	}
 	for _, row := range rows {
 		before := t.warned
+		t.interrupted = false
 		if t.row(row); t.over {
 			return
 		}
 		if before {
 			t.warned = false
 		}
-		if t.exit == 128+int(unix.SIGINT) {
+		if t.interrupted {
 			return // the rows that follow are interrupted with the one that was
 		}
 	}
@@ -238,6 +240,7 @@ func (t *terminal) after(j *job.Job, err error) {
 	if j.State == job.Stopped {
 		t.exit = 128 + int(j.By)
 	}
+	t.interrupted = t.exit == 128+int(unix.SIGINT)
 	if j.State == job.Stopped || j.By != 0 && j.By != unix.SIGINT && j.By != unix.SIGPIPE {
 		t.note(j)
 	}
