@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"cortexfs.org/libctx"
@@ -165,13 +166,21 @@ func (k *Keeper) sameControl(r terminal.Receipt) error {
 func (k *Keeper) sessions() ([]libctx.Session, error) {
 	var names []libctx.Session
 	err := k.Owner.Do(func() error {
-		entries, err := os.ReadDir(k.Layout.Sessions(k.Owner.UID, k.Agent))
-		if errors.Is(err, fs.ErrNotExist) {
+		// A link there, or what its owner may not look into, holds no terminal that
+		// was ever receipted, and keeps nobody from stopping the agent.
+		dir, err := os.OpenFile(k.Layout.Sessions(k.Owner.UID, k.Agent), os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENOTDIR) {
 			return nil
+		}
+		var entries []os.DirEntry
+		if err == nil {
+			entries, err = dir.ReadDir(-1)
+			dir.Close()
 		}
 		if err != nil {
 			return errdefs.New(errdefs.KindOf(err), "sessions of agent %s: %w", k.Agent, err)
 		}
+		slices.SortFunc(entries, func(a, b os.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 		for _, e := range entries {
 			name, err := libctx.ParseSession(e.Name())
 			if err != nil || !e.IsDir() {
