@@ -5,7 +5,9 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"os/signal"
 	"path/filepath"
+	"strings"
 
 	"cortexfs.org/ctx/internal/attach"
 	"cortexfs.org/ctx/internal/caller"
@@ -58,12 +60,18 @@ func Start(ctx context.Context, from *caller.Caller, a libctx.Agent, o StartOpti
 	defer cancel(nil)
 	interrupts, stop := from.Interrupts()
 	defer stop()
+	// A start that is ended in another way leaves nothing either.
+	ends := make(chan os.Signal, 1)
+	signal.Notify(ends, unix.SIGTERM, unix.SIGHUP)
+	defer signal.Stop(ends)
 	over := make(chan struct{})
 	defer close(over)
 	go func() {
 		select {
 		case <-interrupts:
 			cancel(caller.ErrInterrupt)
+		case sig := <-ends:
+			cancel(errdefs.New(errdefs.Cancelled, "ended by a signal: %v", sig))
 		case <-over:
 		}
 	}()
@@ -135,6 +143,9 @@ func (s *start) command(o StartOptions) ([]string, error) {
 		argv = append(argv, "--mount", m)
 	}
 	if o.Cwd != "" {
+		if !filepath.IsAbs(o.Cwd) {
+			return nil, errdefs.New(errdefs.Invalid, "flag --cwd: %q is not a path in the sandbox, such as /workspace/sub", o.Cwd)
+		}
 		argv = append(argv, "--cwd", o.Cwd)
 	}
 	for _, flag := range []struct {
@@ -158,13 +169,17 @@ func (s *start) command(o StartOptions) ([]string, error) {
 
 // mount makes the source of a mount absolute and checks its form.
 func (s *start) mount(m string) (string, error) {
+	full := m
 	if m != "" && !filepath.IsAbs(m) {
-		m = filepath.Join(s.from.Config.Cwd, m)
+		full = filepath.Join(s.from.Config.Cwd, m)
 	}
-	if _, err := mount.ParseFlag(m); err != nil {
+	if _, err := mount.ParseFlag(full); err != nil {
+		if _, as := mount.ParseFlag(m); as != nil && m != full && strings.Count(m, ":") < 2 {
+			err = as // what was typed has no form at all
+		}
 		return "", errdefs.New(errdefs.Invalid, "flag --mount: %w", err)
 	}
-	return m, nil
+	return full, nil
 }
 
 // launch starts the launcher, waits until the terminal answers, and hands its
@@ -177,9 +192,19 @@ func (s *start) launch(ctx context.Context) (err error) {
 	defer box.close()
 	a, name := s.place.Agent, s.place.Session
 	log := s.from.Layout.TerminalLog(a, name)
-	if err := os.Remove(log); err != nil && !errors.Is(err, fs.ErrNotExist) { // each start has its own
+	// Each start has its own; that of the last one comes back if this one fails.
+	before := log + ".before"
+	if err := os.Rename(log, before); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return errdefs.New(errdefs.KindOf(err), "log: %w", err)
 	}
+	defer func() {
+		if err == nil {
+			os.Remove(before)
+			return
+		}
+		os.Remove(log)
+		os.Rename(before, log) // there may have been none
+	}()
 	s.instance, err = s.by.Start(ctx, supervise.Spec{
 		Unit: supervise.Unit(s.from.Layout, a, name), Description: "CortexFS terminal of " + s.place.String(),
 		Argv: append(s.argv, "--report", box.path(), string(a)), Env: s.from.Config.Daemon, Log: log,
@@ -189,12 +214,10 @@ func (s *start) launch(ctx context.Context) (err error) {
 	}
 	if err := s.await(ctx, box, log); err != nil {
 		s.stop(ctx)
-		os.Remove(log)
 		return err
 	}
 	if err := s.receipt(ctx); err != nil {
 		s.stop(ctx)
-		os.Remove(log)
 		if !s.known {
 			if e := s.place.Remove(); e != nil {
 				s.from.Warn(e.Error())

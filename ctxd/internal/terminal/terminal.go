@@ -9,8 +9,10 @@
 package terminal
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"runtime/debug"
@@ -196,9 +198,11 @@ func (l *launcher) resource() error {
 		Socket: l.layout.TerminalSocket(l.Tools.Agent, l.Session), CreatedAt: time.Now().Unix(),
 		Supervisor: l.Supervisor, Emit: l.Emit,
 	}
-	if l.Size != (termwire.Size{}) {
-		meta.Size = l.Size.String()
+	size := l.Size
+	if size == (termwire.Size{}) {
+		size = termwire.DefaultSize // that of ctxterm
 	}
+	meta.Size = size.String()
 	l.undo = append(l.undo, func(failed error) {
 		switch {
 		case failed == nil:
@@ -294,6 +298,11 @@ func (l *launcher) over(ctx context.Context, e ended) (int, error) {
 	if e.err != nil && ctx.Err() == nil {
 		l.settle(terminal.Error, func(m *terminal.Meta) { m.Error = e.err.Error() })
 		l.Log.Error("terminal", "why", e.err.Error())
+	} else if e.ExitCode > 128 && !l.exitRecorded() {
+		// The program's own end is in the record, also that by a signal.
+		why := fmt.Sprintf("ctxterm, or its sandbox, was ended by signal %d", e.ExitCode-128)
+		l.settle(terminal.Error, func(m *terminal.Meta) { m.ExitCode, m.Error = &e.ExitCode, why })
+		l.Log.Error("terminal", "why", why)
 	} else {
 		l.settle(terminal.Exited, func(m *terminal.Meta) { m.ExitCode = &e.ExitCode })
 	}
@@ -310,3 +319,29 @@ func (l *launcher) over(ctx context.Context, e ended) (int, error) {
 
 // errEnded is the cause of a failed start that has another reason.
 var errEnded = errors.New("it has ended")
+
+// exitRecorded reports whether the record ends with the end of the program.
+func (l *launcher) exitRecorded() bool {
+	dir, err := l.place.Open()
+	if err != nil {
+		return false
+	}
+	defer dir.Close()
+	fd, err := unix.Openat(dir.FD(), terminal.EventFile(0), unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return false
+	}
+	f := os.NewFile(uintptr(fd), terminal.EventFile(0))
+	defer f.Close()
+	end, err := f.Seek(0, io.SeekEnd)
+	if err != nil {
+		return false
+	}
+	tail := make([]byte, min(end, 512)) // such a line is shorter
+	if _, err := f.ReadAt(tail, end-int64(len(tail))); err != nil {
+		return false
+	}
+	lines := bytes.Split(bytes.TrimSuffix(tail, []byte("\n")), []byte("\n"))
+	e, err := terminal.ParseEvent(lines[len(lines)-1])
+	return err == nil && e.Type == terminal.EventExit
+}

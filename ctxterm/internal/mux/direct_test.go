@@ -98,7 +98,7 @@ func TestLinesAreInert(t *testing.T) {
 	for in, want := range map[string]string{
 		"": "", "a": "a\n", "a\n": "a\n", "a\tb\n\nc": "a\tb\n\nc\n", "\x1b[1;31mred\x1b[m": "\x1b[1;31mred\x1b[m\n",
 		"\x1b[2J": "\\x1b[2J\n", "\x1b": "\\x1b\n", "\x1b[": "\\x1b[\n", "\x1b[1": "\\x1b[1\n", "\x1b[?1m": "\\x1b[?1m\n", "\x1b[1;31": "\\x1b[1;31\n",
-		"\r\n": "\\r\n", "\a\b\x00\x7f": "\\x07\\x08\\x00\\x7f\n", "\u009b2J": "\\u009b2J\n", "\xff\xc3": "\\xff\\xc3\n", "\x1b\x1b[m": "\\x1b\x1b[m\n",
+		"\r\n": "\n", "a\r\nb\r": "a\nb\\r\n", "\a\b\x00\x7f": "\\x07\\x08\\x00\\x7f\n", "\u009b2J": "\\u009b2J\n", "\xff\xc3": "\\xff\\xc3\n", "\x1b\x1b[m": "\\x1b\x1b[m\n",
 		"\x1b[" + strings.Repeat("1;", 40) + "m": "\\x1b[" + strings.Repeat("1;", 40) + "m\n", "é\x1b[mé": "é\x1b[mé\n", "\u202e": "\\u202e\n",
 	} {
 		if got := string(lines([]byte(in))); got != want {

@@ -25,6 +25,7 @@ const cutMark = "[…]\n"
 func (c *Client) Emit(data []byte) {
 	text := lines(data)
 	m := c.m
+	m.cfg.Recorder.Wait()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	e := &m.emitted
@@ -56,6 +57,12 @@ func (m *Mux) emit() {
 	switch {
 	case len(e.text) == 0 || e.alone:
 		e.held = false
+	case !m.ground && len(m.pending.program) == 0 && len(m.pending.marks) == 0:
+		// The program has stopped in the middle of a sequence. That may be for ever,
+		// and nobody waits for it.
+		e.alone, e.held = true, true
+		m.room.Broadcast()
+		return
 	case len(m.pending.program) > 0 || len(m.pending.marks) > 0 || !m.ground:
 		e.held = true
 		m.kickIfBehind()
@@ -86,6 +93,7 @@ func (m *Mux) kickIfBehind() {
 func lines(data []byte) []byte {
 	var out []byte
 	var t inert.Inert
+	data = bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n"))
 	for len(data) > 0 {
 		n := sgr(data)
 		if n > 0 {
