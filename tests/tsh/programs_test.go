@@ -99,6 +99,7 @@ func TestTypedAhead(t *testing.T) {
 	r := enterable(t, "bash", "say", "pair")
 	s := r.start(80, 40)
 	s.Type("pair" + enter + "for the" + enter + "tool" + enter + "bash --norc" + enter + "echo $((40+2))" + enter + "exit 6" + enter + "say a" + enter + "exit 8" + enter)
+	s.See("> exit 8")
 	if code := s.Exit(); code != 8 {
 		t.Errorf("exit code %d", code)
 	}

@@ -84,7 +84,7 @@ func TestEditing(t *testing.T) {
 	s.Type("c" + enter)
 	s.Await("a command of three rows", func(all string) bool { return strings.HasSuffix(all, "2 words:\n<two\nrows>\n<c>\n"+prompt) })
 	s.Paste("say one\nfail 1\nsay two\n")
-	s.Last(prompt)
+	s.See("say two")
 	s.Type(enter)
 	s.Await("a command for each row", func(all string) bool {
 		return strings.Contains(all, "\n1 words:\n<one>\ntsh: fail: no such tool") && strings.HasSuffix(all, "\n1 words:\n<two>\n"+prompt)

@@ -88,7 +88,8 @@ func (on Terminal) drop() {
 func (t *Table) front(on Terminal, j *Job, modes *unix.Termios, other func(*Job)) error {
 	fd := int(on.File.Fd())
 	give(fd, j.pid)
-	early := true // it may have wanted the terminal before it had it
+	early := true           // it may have wanted the terminal before it had it
+	var stop syscall.Signal // a key that stops it, from then: what continues it takes that back
 	for {
 		select {
 		case k := <-t.changes:
@@ -100,6 +101,9 @@ func (t *Table) front(on Terminal, j *Job, modes *unix.Termios, other func(*Job)
 		case s := <-on.Keys:
 			if sig, ok := s.(syscall.Signal); ok {
 				j.signal(sig)
+				if sig == unix.SIGTSTP {
+					stop = sig
+				}
 			}
 			continue
 		case s := <-on.Ends:
@@ -111,6 +115,9 @@ func (t *Table) front(on Terminal, j *Job, modes *unix.Termios, other func(*Job)
 			t.aside(j, false)
 			give(fd, j.pid)
 			j.signal(unix.SIGCONT)
+			if stop != 0 {
+				j.signal(stop)
+			}
 			continue
 		}
 		if j.State != Running {
