@@ -70,6 +70,27 @@ func TestEmittedTextWaitsForTheMainScreen(t *testing.T) {
 	}
 }
 
+// TestEmittedTextAndAnOpenSequence: a program that stops in the middle of a
+// sequence keeps no emitter waiting, and what was said is shown once it goes on.
+func TestEmittedTextAndAnOpenSequence(t *testing.T) {
+	r := newRig(t, size80)
+	agent := r.join(Emit, View{})
+	r.print("before \x1b]0;a title that")
+	r.drawn()
+	for range 4 { // more than there is room for
+		agent.Emit([]byte(strings.Repeat("a line\n", libctx.MaxTermEmitted/14)))
+	}
+	agent.Emit([]byte("the last\n"))
+	if got := r.record.String(); strings.Contains(got, "line") {
+		t.Errorf("shown in a sequence: %.200q", got)
+	}
+	r.print(" ends\aafter")
+	r.End(0)
+	if got := r.record.String(); !strings.Contains(got, "the last") || !strings.Contains(got, "after") {
+		t.Errorf("shown: %.200q", got)
+	}
+}
+
 // drawn waits until the painter has seen what was printed.
 func (r *rig) drawn() {
 	v := r.join(Watch, view(80, 24))
