@@ -179,17 +179,20 @@ const (
 	TermRedraw     = 33 * time.Millisecond  // between two screens for a client of another size than the terminal
 	TermHangup     = 500 * time.Millisecond // from SIGHUP to a terminal's program until SIGTERM, and until SIGKILL
 	TermFarewell   = 2 * time.Second        // that a client has to take each part of what is left when the program has ended
+	TermRespite    = 250 * time.Millisecond // without a new client when there is no descriptor for one
+	TermFarewells  = 6 * time.Second        // and all of it
 )
 
 // The screen of a terminal that nobody may be looking at.
 const (
-	MaxTermScrollbackBytes = 4 << 20 // bytes kept of lines above the screen
-	MaxTermString          = 4 << 10 // bytes of a string in a sequence of a program; a longer one is ignored
-	MaxTermTitle           = 1 << 10 // bytes of a title
-	MaxTermLinks           = 1024    // links on the screen
-	MaxTermLink            = 2 << 10 // bytes of the address of one of them
-	MaxTermMarks           = 32      // bytes of what combines with one character
-	MaxTermRepeat          = 4096    // characters one sequence repeats
+	MaxTermScrollbackBytes = 4 << 20  // bytes kept of lines above the screen
+	MaxTermUnread          = 32 << 20 // bytes of screens no client has read yet, over which new ones come without such lines
+	MaxTermString          = 4 << 10  // bytes of a string in a sequence of a program; a longer one is ignored
+	MaxTermTitle           = 1 << 10  // bytes of a title
+	MaxTermLinks           = 1024     // links on the screen
+	MaxTermLink            = 2 << 10  // bytes of the address of one of them
+	MaxTermMarks           = 32       // bytes of what combines with one character
+	MaxTermRepeat          = 4096     // characters one sequence repeats
 )
 
 // Runs of model agents (docs/reference/run.md).

@@ -31,6 +31,28 @@ type mark struct {
 	version uint64
 }
 
+// mark adds a mark. When there are many, those that mean nothing any more go: of
+// clients that are gone or want another screen by now, and sizes that another one
+// follows at the same byte. So there is one for each client at most, and one for
+// each byte at which the size changed. Called with mu held.
+func (m *Mux) mark(k mark) {
+	if p := &m.pending; len(p.marks) >= maxMarks {
+		kept := p.marks[:0]
+		for _, o := range p.marks {
+			if o.client != nil && (o.client.gone || o.wish != o.client.wish) {
+				continue
+			}
+			if n := len(kept); n > 0 && o.client == nil && kept[n-1].client == nil && kept[n-1].at == o.at {
+				kept = kept[:n-1]
+			}
+			kept = append(kept, o)
+		}
+		clear(p.marks[len(kept):])
+		p.marks = kept
+	}
+	m.pending.marks = append(m.pending.marks, k)
+}
+
 // paint keeps the screen until quit.
 func (m *Mux) paint() {
 	var done batch
@@ -102,6 +124,9 @@ func (m *Mux) answer(k mark, made map[View][]byte) {
 	if !valid {
 		return
 	}
+	if view.Scrollback > 0 && m.unread() > libctx.MaxTermUnread {
+		view.Scrollback = 0
+	}
 	data, ok := made[view]
 	if !ok {
 		data = m.redraw(view)
@@ -115,6 +140,17 @@ func (m *Mux) answer(k mark, made map[View][]byte) {
 		c.shown = k.version
 		c.rouse()
 	}
+}
+
+// unread is the bytes of the screens that clients have not read yet.
+func (m *Mux) unread() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n := 0
+	for c := range m.clients {
+		n += len(c.fresh)
+	}
+	return n
 }
 
 // resized is the frame that tells a client the terminal's size if it does not

@@ -66,9 +66,7 @@ func (m *Mux) serve(c *Client) {
 	c.draw(false)
 	c.busy = false
 	c.stop, c.fresh = m.out.end, nil
-	m.pending.marks = append(m.pending.marks, mark{
-		at: len(m.pending.program), client: c, wish: c.wish, seq: m.seq, version: m.version,
-	})
+	m.mark(mark{at: len(m.pending.program), client: c, wish: c.wish, seq: m.seq, version: m.version})
 	m.kick()
 }
 

@@ -39,7 +39,7 @@ func (m *Mux) fit() bool {
 	// and what it prints then is meant for the new size.
 	m.cfg.Program.Resize(size)
 	m.size = size
-	m.pending.marks = append(m.pending.marks, mark{at: len(m.pending.program), size: size})
+	m.mark(mark{at: len(m.pending.program), size: size})
 	m.cfg.Recorder.Resize(size)
 	line, err := termwire.MarshalFrame(&termwire.Resized{Size: size})
 	if err == nil {

@@ -128,8 +128,12 @@ func (c *conn) write() {
 		if !ok {
 			break
 		}
-		if c.s.ending() {
-			c.SetWriteDeadline(time.Now().Add(libctx.TermFarewell))
+		if last, ending := c.s.lastMoment(); ending {
+			next := time.Now().Add(libctx.TermFarewell)
+			if next.After(last) {
+				next = last
+			}
+			c.SetWriteDeadline(next)
 		}
 		if _, err := c.Write(b); err != nil {
 			break

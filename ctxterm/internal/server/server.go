@@ -33,12 +33,16 @@ type Server struct {
 
 	mu       sync.Mutex
 	conns    map[*conn]struct{}
-	farewell bool // the program has ended: what is left is written within bounds
+	farewell bool          // the program has ended: what is left is written within bounds
+	last     time.Time     // of the farewell
+	left     chan struct{} // holds one if a connection has ended
 	serving  sync.WaitGroup
 }
 
 // New makes a Server.
-func New(cfg Config) *Server { return &Server{cfg: cfg, conns: map[*conn]struct{}{}} }
+func New(cfg Config) *Server {
+	return &Server{cfg: cfg, conns: map[*conn]struct{}{}, left: make(chan struct{}, 1)}
+}
 
 // Serve answers clients until Finish. It fails if the listener does.
 func (s *Server) Serve() error {
@@ -51,7 +55,20 @@ func (s *Server) Serve() error {
 			return nil
 		case !errdefs.Is(err, errdefs.Busy) && !errors.Is(err, syscall.ECONNABORTED):
 			return errdefs.New(errdefs.IO, "accept: %w", err)
+		case errdefs.Is(err, errdefs.Busy):
+			s.respite()
 		}
+	}
+}
+
+// respite waits, when there is no descriptor for another connection, until one
+// has ended, or somebody else may have given some back.
+func (s *Server) respite() {
+	again := time.NewTimer(libctx.TermRespite)
+	defer again.Stop()
+	select {
+	case <-s.left:
+	case <-again.C:
 	}
 }
 
@@ -60,6 +77,13 @@ func (s *Server) ending() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.farewell
+}
+
+// lastMoment is when the farewell ends, if it has begun.
+func (s *Server) lastMoment() (time.Time, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.last, s.farewell
 }
 
 // enter serves a connection, or refuses it.
@@ -80,15 +104,20 @@ func (s *Server) enter(nc *net.UnixConn, peer peercred.Peer) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		delete(s.conns, c)
+		select {
+		case s.left <- struct{}{}:
+		default:
+		}
 	})
 }
 
 // Finish ends the server after the Mux was told the end: each client gets what is
-// left for it, for which it has libctx.TermFarewell for each write. It returns
+// left for it, for which it has libctx.TermFarewell for each write and
+// libctx.TermFarewells for all of it. It returns
 // when all connections are closed.
 func (s *Server) Finish() {
 	s.mu.Lock()
-	s.farewell = true
+	s.farewell, s.last = true, time.Now().Add(libctx.TermFarewells)
 	for c := range s.conns {
 		c.SetWriteDeadline(time.Now().Add(libctx.TermFarewell))
 		// One that has not said yet what it wants gets nothing any more.
