@@ -58,6 +58,31 @@ func (p Place) Events() (*Events, error) {
 
 // OpenEvents is Place.Events in an open resource directory.
 func OpenEvents(d *atomicfile.Dir) (*Events, error) {
+	for range openTries {
+		e, err := openEvents(d)
+		if err != nil || e.newest(d) {
+			return e, err
+		}
+		e.Close()
+	}
+	return openEvents(d)
+}
+
+// openTries is how often the files are opened again because one was rotated
+// meanwhile: two rotations would put one file before an older one.
+const openTries = 8
+
+// newest reports whether the file that was opened first still is the newest.
+func (e *Events) newest(d *atomicfile.Dir) bool {
+	f, err := d.Open(EventFile(0))
+	if err != nil {
+		return len(e.files) == 0 || e.names[len(e.names)-1] != EventFile(0)
+	}
+	defer f.Close()
+	return len(e.files) > 0 && same(f, e.files[len(e.files)-1])
+}
+
+func openEvents(d *atomicfile.Dir) (*Events, error) {
 	e := &Events{}
 	// Newest first: a rotation meanwhile shows a file twice, and hides none.
 	for n := range libctx.TermEventFiles {

@@ -14,7 +14,7 @@ func TestMarksAreBounded(t *testing.T) {
 	m.mark(mark{client: stays, wish: 1})
 	for i := range 20 * maxMarks {
 		gone := &Client{wish: 2, gone: i%2 == 0}
-		m.mark(mark{client: gone, wish: 1})                            // wants another one by now, or is gone
+		m.mark(mark{client: gone, wish: 1})                           // wants another one by now, or is gone
 		m.mark(mark{size: termwire.Size{Cols: 80 + i%100, Rows: 24}}) // followed by another size at once
 	}
 	if n := len(m.pending.marks); n > maxMarks+2 {
