@@ -61,6 +61,7 @@ type room struct {
 	session string
 	pid     int // of the launcher
 	socket  string
+	done    int // scripts
 }
 
 // start starts the terminal of a session.
@@ -74,7 +75,7 @@ func (l *lab) start(t testing.TB, session string, flags ...string) *room {
 	if err := json.Unmarshal([]byte(r.Out), &said); r.Code != 0 || err != nil {
 		t.Fatalf("start: exit %d: %s%s", r.Code, r.Out, r.Err)
 	}
-	return &room{l, t, session, said.PID, said.Socket}
+	return &room{lab: l, t: t, session: session, pid: said.PID, socket: said.Socket}
 }
 
 // client runs ctx agent attach or watch on a terminal of that size.
