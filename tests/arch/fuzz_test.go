@@ -55,7 +55,7 @@ var fuzzed = map[string]string{
 	"libctx/termwire FuzzDecodeFrame":            "frames of terminals",
 	"libctx/termwire FuzzDecodeRequest":          "requests to terminals",
 	"libctx/termwire FuzzParseSize":              "sizes of terminals",
-	"libctx/toolshell/command FuzzLines":        "what is typed at tsh",
+	"libctx/toolshell/command FuzzLines":         "what is typed at tsh",
 	"libctx/toolwire FuzzRead":                   "what a tool writes",
 	"libctx/wire FuzzDecodeFrame":                "frames",
 	"libctx/wire FuzzDecodeRequest":              "requests",
