@@ -69,8 +69,15 @@ func (w *World) Kill(pid int) {
 	if err := unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0); err != nil {
 		w.T.Fatalf("kill %d: %v", pid, err)
 	}
-	if n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(Patience.Milliseconds())); n != 1 {
-		w.T.Fatalf("process %d survives SIGKILL: %v", pid, err)
+	for {
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(Patience.Milliseconds()))
+		if err == unix.EINTR {
+			continue
+		}
+		if n != 1 {
+			w.T.Fatalf("process %d survives SIGKILL: %v", pid, err)
+		}
+		return
 	}
 }
 
