@@ -68,7 +68,7 @@ var pictures = map[string]picture{
 		files:   map[string]string{"long": long()},
 		command: "exec less -R -N -S --mouse long",
 		begin:   steps{{"", " 20 "}, {"50g", " 72 "}, {"/number $" + enter, " 83 "}},
-		more:    steps{{"\x1b[C", ""}, {"50g5j", " 60 "}, {"j", " 61 "}},
+		more:    steps{{"\x1b[C", ""}, {"50g5j", ""}, {"j", " (74|78) .*\n:$"}},
 		quit:    steps{{"q", ""}},
 	},
 	"tmux": {
