@@ -23,9 +23,9 @@ func TestKilled(t *testing.T) {
 		says  string // to who is attached
 		state string
 	}{
-		{"ctxterm", named("ctxterm"), lost, "exited"},
+		{"ctxterm", named("ctxterm"), lost, "error"},
 		{"the program", named("tsh"), "[coder/default ended: exit code 137]\n" + code + "137.", "exited"},
-		{"the sandbox", named("bwrap"), lost, "exited"},
+		{"the sandbox", named("bwrap"), lost, "error"},
 		{"the launcher", launcher, lost, "error"},
 		{"the user's manager", named("systemd"), lost, "error"},
 	} {

@@ -63,8 +63,10 @@ func (t *terminal) resume(c command.Command) {
 		fmt.Fprintf(t.std.Out, "[%d] %s\n", j.N, j.Name)
 		return
 	}
-	fmt.Fprintln(t.std.Out, j.Name)
-	t.editor.Lend(func(f *os.File) { err = t.jobs.Foreground(t.on(f), j, t.note) })
+	// What is typed once the name is there is the job's, so it comes after the modes.
+	t.editor.Lend(func(f *os.File) {
+		err = t.jobs.Foreground(t.on(f), j, t.note, func() { fmt.Fprintln(f, j.Name) })
+	})
 	t.after(j, err)
 }
 

@@ -57,8 +57,9 @@ func (t *Table) Run(on Terminal, p Program, name string, other func(*Job)) (*Job
 }
 
 // Foreground goes on with a job as Run does: with the modes of the terminal that
-// it was stopped with.
-func (t *Table) Foreground(on Terminal, j *Job, other func(*Job)) error {
+// it was stopped with. Given is called once they are set, before it
+// has the terminal.
+func (t *Table) Foreground(on Terminal, j *Job, other func(*Job), given func()) error {
 	fd := int(on.File.Fd())
 	modes, _ := unix.IoctlGetTermios(fd, unix.TCGETS)
 	on.drop()
@@ -67,6 +68,7 @@ func (t *Table) Foreground(on Terminal, j *Job, other func(*Job)) error {
 	}
 	j.State, j.By = Running, 0
 	t.aside(j, false)
+	given()
 	give(fd, j.pid)
 	j.signal(unix.SIGCONT)
 	return t.front(on, j, modes, other)
