@@ -77,7 +77,7 @@ func TestKills(t *testing.T) {
 		code  int
 		state string
 	}{
-		"ctxterm":     {func(r *room) int { return r.inside(r.t, "ctxterm") }, 69, "exited"},
+		"ctxterm":     {func(r *room) int { return r.inside(r.t, "ctxterm") }, 69, "error"},
 		"the program": {func(r *room) int { return r.inside(r.t, "tsh") }, 137, "exited"},
 		"launcher":    {func(r *room) int { return r.pid }, 69, "error"},
 	} {

@@ -63,7 +63,7 @@ func TestFailedStarts(t *testing.T) {
 		"a mount without a mode": {[]string{"--mount", l.Workspace + ":/data"}, 2, "mount"},
 		"a mount over the tree":  {[]string{"--mount", l.Workspace + ":/ctx/tool:ro"}, 2, "/ctx"},
 		"no such cwd":            {[]string{"--cwd", "/workspace/none"}, 1, "none"},
-		"a relative cwd":         {[]string{"--cwd", "src"}, 13, "src"},
+		"a relative cwd":         {[]string{"--cwd", "src"}, 2, "src"},
 		"no such supervisor":     {[]string{"--supervisor", "nobody"}, 2, "nobody"},
 		"a name of no session":   {[]string{"--session", "a/b"}, 2, ""},
 	} {
