@@ -141,7 +141,7 @@ func TestHangUp(t *testing.T) {
 			if code := h.hangUp(); code != 128+int(unix.SIGHUP) {
 				t.Errorf("exit code %d", code)
 			}
-			if text := r.Read(r.Workspace + "/told"); text != "heard HUP\n" {
+			if text := r.Read(r.Workspace + "/told"); !strings.HasPrefix(text, "heard HUP\n") { // the kernel may say it too
 				t.Errorf("%q", text)
 			}
 		})
@@ -160,7 +160,7 @@ func TestExitHangsUp(t *testing.T) {
 	if code := h.hangUp(); code != 5 {
 		t.Errorf("exit code %d", code)
 	}
-	if text := r.Read(r.Workspace + "/told"); text != "heard HUP\n" {
+	if text := r.Read(r.Workspace + "/told"); !strings.HasPrefix(text, "heard HUP\n") { // the kernel may say it too
 		t.Errorf("%q", text)
 	}
 }
