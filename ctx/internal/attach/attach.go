@@ -19,8 +19,8 @@ type Options struct {
 	Key     Key      // begins commands of the client
 	In, Out *os.File
 	// Signals delivers SIGWINCH, SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGTSTP and
-	// SIGCONT until stop is called.
-	Signals func() (c <-chan os.Signal, stop func())
+	// SIGCONT for as long as the program lives.
+	Signals func() <-chan os.Signal
 }
 
 // End is how it came to an end.
@@ -44,13 +44,12 @@ func Attach(ctx context.Context, o Options) (End, error) { return show(ctx, o, f
 func Watch(ctx context.Context, o Options) (End, error) { return show(ctx, o, true) }
 
 func show(ctx context.Context, o Options, watch bool) (End, error) {
+	signals := o.Signals() // before the terminal has other modes, which a signal gives back
 	t, err := open(o.In, o.Out)
 	if err != nil {
 		return End{}, err
 	}
 	defer t.close()
-	signals, stop := o.Signals()
-	defer stop()
 	v := &viewer{Options: o, watch: watch, tty: t, keys: scanner{key: o.Key, watch: watch}, signals: signals}
 	return v.run(ctx)
 }

@@ -63,7 +63,7 @@ func newPerson(t *testing.T) *person {
 	}
 	p.o = Options{
 		Name: "coder/default", Sockets: []string{filepath.Join(t.TempDir(), "none"), p.sock}, Hint: "start it", Term: "vt100", Key: DefaultKey,
-		In: p.tty, Out: p.tty, Signals: func() (<-chan os.Signal, func()) { return p.signals, func() {} },
+		In: p.tty, Out: p.tty, Signals: func() <-chan os.Signal { return p.signals },
 	}
 	over := make(chan struct{})
 	go func() {

@@ -26,8 +26,8 @@ type Options struct {
 	Session   string // "": the agent's current one
 	Workspace string // an absolute host directory
 
-	// Signals delivers the signals that end a program, until stop is called.
-	Signals func() (c <-chan os.Signal, stop func())
+	// Signals delivers the signals that end a program, for as long as it lives.
+	Signals func() <-chan os.Signal
 }
 
 // input is where lines come from.
@@ -93,6 +93,8 @@ func Run(ctx context.Context, from *caller.Caller, a libctx.Agent, o Options) er
 	if v, err := view.Load(from.Layout, a); err == nil {
 		c.script.model = string(v.Model)
 	}
+	signals := c.options.Signals() // before the terminal has other modes, which a signal gives back
+	interrupts, _ := c.Interrupts()
 	if err := c.open(); err != nil {
 		return err
 	}
@@ -103,7 +105,7 @@ func Run(ctx context.Context, from *caller.Caller, a libctx.Agent, o Options) er
 			return err
 		}
 	}
-	return c.loop()
+	return c.loop(signals, interrupts)
 }
 
 // open chooses the input. On a terminal that can do nothing, and with one that
@@ -139,11 +141,7 @@ func (c *chat) open() error {
 func (c *chat) prompt() string { return fmt.Sprintf("%s/%s ❯ ", c.agent, c.session) }
 
 // loop is everything that happens, one after another.
-func (c *chat) loop() error {
-	signals, stop := c.options.Signals()
-	defer stop()
-	interrupts, quiet := c.Interrupts()
-	defer quiet()
+func (c *chat) loop(signals, interrupts <-chan os.Signal) error {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	var cancelled bool

@@ -39,9 +39,10 @@ func chatCommand() *command {
 }
 
 // endings delivers what asks a program to end, so that it can leave its terminal
-// as it was.
-func endings() (<-chan os.Signal, func()) {
+// as it was. It is not given back: a signal that is on its way at that moment would
+// end the program at once.
+func endings() <-chan os.Signal {
 	c := make(chan os.Signal, 1)
 	signal.Notify(c, unix.SIGTERM, unix.SIGHUP)
-	return c, func() { signal.Stop(c) }
+	return c
 }

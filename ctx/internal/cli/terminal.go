@@ -189,13 +189,14 @@ func ofAgent(do show) func(context.Context, *caller.Caller, *input) error {
 	})
 }
 
-// terminalSignals delivers what matters to who shows a terminal on another one.
-func terminalSignals() (<-chan os.Signal, func()) {
+// terminalSignals delivers what matters to who shows a terminal on another one, to
+// the end of the program.
+func terminalSignals() <-chan os.Signal {
 	c := make(chan os.Signal, 16)
 	for _, s := range []os.Signal{unix.SIGWINCH, unix.SIGTERM, unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTSTP, unix.SIGCONT} {
 		if !signal.Ignored(s) { // by nohup, for example
 			signal.Notify(c, s)
 		}
 	}
-	return c, func() { signal.Stop(c) }
+	return c
 }

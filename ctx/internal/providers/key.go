@@ -74,6 +74,8 @@ func readKey(from *caller.Caller, name string) (provider.Secret, error) {
 // the question is there. After the line, and after Ctrl+C, the terminal is as it
 // was: whoever reads the line changes nothing there.
 func ask(from *caller.Caller, fd int, question string) (text []byte, err error) {
+	interrupts, stop := from.Interrupts()
+	defer stop() // once the terminal is as it was
 	before, err := term.GetState(fd)
 	if err == nil {
 		err = hide(fd)
@@ -81,8 +83,6 @@ func ask(from *caller.Caller, fd int, question string) (text []byte, err error) 
 	if err != nil {
 		return nil, errdefs.New(errdefs.IO, "terminal: %w", err)
 	}
-	interrupts, stop := from.Interrupts()
-	defer stop()
 	defer func() {
 		_, _ = io.WriteString(from.Err, "\n")
 		if e := term.Restore(fd, before); e != nil && err == nil {

@@ -16,7 +16,7 @@ import (
 // ShowOptions of a terminal that is shown.
 type ShowOptions struct {
 	Escape  string // the key, "" for the default
-	Signals func() (<-chan os.Signal, func())
+	Signals func() <-chan os.Signal
 }
 
 func (o ShowOptions) attach(from *caller.Caller, p terminal.Place) (attach.Options, error) {
