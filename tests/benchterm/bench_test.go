@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"strings"
 	"testing"
 	"text/tabwriter"
 
@@ -43,7 +44,11 @@ func (b *bench) must(err error) {
 	}
 }
 
-func (b *bench) row(cells ...string) { b.rows = append(b.rows, cells) }
+// row is a line of the table; who waits for it sees on standard error how far it is.
+func (b *bench) row(cells ...string) {
+	b.rows = append(b.rows, cells)
+	fmt.Fprintln(os.Stderr, strings.Join(cells, "  "))
+}
 
 // BenchmarkTerminals runs everything once and prints one table.
 func BenchmarkTerminals(tb *testing.B) {

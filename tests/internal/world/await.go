@@ -12,7 +12,13 @@ import (
 // dir.
 func (w *World) Await(dir string, ready func() bool) {
 	w.T.Helper()
-	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC)
+	w.AwaitWithin(Patience, dir, ready)
+}
+
+// AwaitWithin is Await for what may take longer, as a measurement does.
+func (w *World) AwaitWithin(patience time.Duration, dir string, ready func() bool) {
+	w.T.Helper()
+	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
 	if err != nil {
 		w.T.Fatal(err)
 	}
@@ -20,7 +26,7 @@ func (w *World) Await(dir string, ready func() bool) {
 	if _, err := unix.InotifyAddWatch(fd, dir, unix.IN_CREATE|unix.IN_MOVED_TO|unix.IN_MODIFY|unix.IN_CLOSE_WRITE|unix.IN_ATTRIB); err != nil {
 		w.T.Fatal(err)
 	}
-	deadline := time.Now().Add(Patience)
+	deadline := time.Now().Add(patience)
 	for !ready() {
 		left := time.Until(deadline)
 		if left <= 0 {
