@@ -116,6 +116,17 @@ const (
 	MaxLogText     = 4 << 10 // bytes of one text of a log line
 )
 
+// The capability socket of a run (docs/reference/control-socket.md).
+const (
+	MaxCapFrame       = 16 << 10        // bytes of one line on it, LF included
+	MaxCapContent     = 8 << 10         // bytes of the text of an agent.update
+	MaxCapID          = 128             // bytes of a request id
+	MaxCapRequests    = 64              // request ids that one run uses
+	MaxCapConnections = 16              // connections of one run that are served at a time
+	MaxAncestry       = 64              // ancestors of a process that are looked at
+	CapRequestWait    = 5 * time.Second // from the connection until the request is there
+)
+
 // Models (docs/reference/control.md).
 const (
 	MaxFallbacks = 16 // models that are tried in place of one

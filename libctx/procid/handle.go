@@ -33,6 +33,22 @@ func Open(pid int) (*Handle, error) {
 	if err != nil {
 		return nil, errdefs.New(errdefs.KindOf(err), "process %d: take hold: %w", pid, err)
 	}
+	return handle(fd, pid)
+}
+
+// Adopt makes a handle of a pidfd that somebody else opened for the process of
+// this number; the descriptor is the handle's from then on, whatever comes of it.
+func Adopt(fd, pid int) (*Handle, error) {
+	unix.CloseOnExec(fd)
+	if err := unix.SetNonblock(fd, true); err != nil {
+		unix.Close(fd)
+		return nil, errdefs.New(errdefs.Internal, "process %d: take hold: %w", pid, err)
+	}
+	return handle(fd, pid)
+}
+
+// handle makes a handle of a pidfd that does not block.
+func handle(fd, pid int) (*Handle, error) {
 	f := os.NewFile(uintptr(fd), "pidfd")
 	conn, err := f.SyscallConn()
 	if err != nil {

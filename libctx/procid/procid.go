@@ -32,7 +32,7 @@ func Of(pid int) (ID, error) {
 // Alive reports whether the process is there and is not a zombie.
 func (id ID) Alive() bool {
 	st, err := read(id.PID)
-	return err == nil && st.start == id.Start && st.state != 'Z' && st.state != 'X'
+	return err == nil && st.start == id.Start && st.alive()
 }
 
 // Parent is the parent's pid. It is 0 if the parent lies outside the pid

@@ -72,6 +72,14 @@ func (l *Listener) bind(dir *os.File, name string, o Options) error {
 		c.Close()
 		return taken()
 	}
+	return l.make(dir, name, o)
+}
+
+// make binds the socket and moves it to its name.
+func (l *Listener) make(dir *os.File, name string, o Options) error {
+	fail := func(what string, err error) error {
+		return errdefs.New(errdefs.KindOf(err), "listen on %s: %s: %w", l.path, what, err)
+	}
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
 		return fail("socket", err)
@@ -106,13 +114,15 @@ func (l *Listener) bind(dir *os.File, name string, o Options) error {
 // moves it to its name.
 func (l *Listener) publish(dir *os.File, temp, name string, fd int, o Options) error {
 	at := int(dir.Fd())
+	// The mode first: once it is somebody else's, setting it would take one more
+	// capability of root's.
+	if err := unix.Fchmodat(at, temp, uint32(o.Perm.Perm()), 0); err != nil {
+		return err
+	}
 	if o.UID >= 0 || o.GID >= 0 {
 		if err := unix.Fchownat(at, temp, o.UID, o.GID, unix.AT_SYMLINK_NOFOLLOW); err != nil {
 			return err
 		}
-	}
-	if err := unix.Fchmodat(at, temp, uint32(o.Perm.Perm()), 0); err != nil {
-		return err
 	}
 	if err := unix.Listen(fd, 1024); err != nil {
 		return err
