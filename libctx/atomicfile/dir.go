@@ -21,6 +21,7 @@ import (
 	"strings"
 
 	"cortexfs.org/libctx/errdefs"
+	"cortexfs.org/libctx/fault"
 	"golang.org/x/sys/unix"
 )
 
@@ -130,6 +131,9 @@ func (d *Dir) open(rel string, flags int, perm uint32) (int, error) {
 		Flags:   uint64(flags | unix.O_CLOEXEC),
 		Mode:    uint64(perm),
 		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,
+	}
+	if fault.Off("atomicfile.links") {
+		how.Resolve = 0
 	}
 	fd, err := retry(func() (int, error) { return unix.Openat2(d.FD(), rel, &how) })
 	switch {

@@ -68,6 +68,10 @@ func Fail(name string) error {
 	return d.err
 }
 
+// Off reports whether the one check of this name is switched off, so that a test
+// can see what it is there for.
+func Off(name string) bool { return setup().off[name] }
+
 // Now is the clock, as wrong as it is said to be.
 func Now() time.Time {
 	p := setup()

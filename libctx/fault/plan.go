@@ -24,6 +24,7 @@ type rule struct {
 // plan is what CTX_FAULTS says, with the state of its rules.
 type plan struct {
 	rules []*rule
+	off   map[string]bool
 	shift time.Duration
 	jump  time.Duration
 	seed  uint64
@@ -44,9 +45,10 @@ var errnos = map[string]error{"enospc": unix.ENOSPC, "eio": unix.EIO, "erofs": u
 // parse reads words separated by commas:
 //
 //	POINT=kill|enospc|eio|erofs|edquot[:PROBABILITY[:TIMES]]
+//	CHECK=off
 //	clock=DURATION  clock=jump:DURATION  seed=N  log=PATH
 func parse(text string) (*plan, error) {
-	p := &plan{}
+	p := &plan{off: map[string]bool{}}
 	for _, word := range strings.Split(text, ",") {
 		if word == "" {
 			continue
@@ -69,6 +71,10 @@ func parse(text string) (*plan, error) {
 				p.shift, err = time.ParseDuration(value)
 			}
 		default:
+			if value == "off" {
+				p.off[name] = true
+				break
+			}
 			var r *rule
 			if r, err = parseRule(name, value); err == nil {
 				p.rules = append(p.rules, r)

@@ -3,6 +3,7 @@ package approval
 import (
 	"sync"
 
+	"cortexfs.org/libctx/fault"
 	"cortexfs.org/libctx/wire"
 )
 
@@ -50,7 +51,9 @@ func decide(q Question, decision string, e Event) string {
 }
 
 // asks reports whether the answer is one to this question.
-func (q Question) asks(a *wire.Approve) bool { return a != nil && a.Run == q.Run && a.Call == q.Call }
+func (q Question) asks(a *wire.Approve) bool {
+	return a != nil && (a.Run == q.Run && a.Call == q.Call || fault.Off("approval.call"))
+}
 
 // Slot holds the answer to one question, which is put into it once. It may be used
 // from any goroutine.

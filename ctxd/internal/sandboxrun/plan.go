@@ -42,7 +42,7 @@ func (l *Launcher) plan(s sandbox.Spec, passed int) (*plan, error) {
 		return nil, err
 	}
 	p := &plan{spec: s}
-	request := sandbox.RequestOf(s)
+	request := weakRequest(sandbox.RequestOf(s))
 	request.Passed = passed
 	if p.request, err = request.Encode(); err != nil {
 		return nil, err
@@ -68,8 +68,8 @@ func (l *Launcher) plan(s sandbox.Spec, passed int) (*plan, error) {
 			p.copied, facts = append(p.copied, f), append(facts, st)
 		}
 	}
-	p.options = sandbox.Options(s, l.host, fd)
-	p.command = sandbox.Command(s, fd)
+	p.options = weakOptions(sandbox.Options(s, l.host, fd))
+	p.command = weakCommand(sandbox.Command(s, fd))
 	for _, o := range p.options {
 		// One NUL would end an option and begin another of somebody's choice.
 		if strings.IndexByte(o, 0) >= 0 {
