@@ -65,7 +65,7 @@ func (w *world) agent() *view.Agent {
 func TestSystem(t *testing.T) {
 	w := newWorld(t)
 	a := w.agent()
-	ws, err := workspace.Resolve(w.work, a.Owner, w.layout.Protected(), a.Protect)
+	ws, err := workspace.Resolve(w.work, a.Owner, w.layout.Protected(), a.Protection())
 	w.ok(err)
 	tools, declared, err := Native(w.layout, a)
 	w.ok(err)

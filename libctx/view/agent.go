@@ -15,6 +15,7 @@ import (
 	"cortexfs.org/libctx/mount"
 	"cortexfs.org/libctx/paths"
 	"cortexfs.org/libctx/policy"
+	"cortexfs.org/libctx/workspace"
 )
 
 // Agent is an agent as its control files describe it at one moment. Absent
@@ -40,7 +41,7 @@ type Agent struct {
 	Mounts   mount.Table
 	Env      []string // KEY=VALUE lines of the env control, in file order
 	Cwd      string   // inside path
-	Protect  []string // paths relative to the workspace
+	Protect  []string // paths relative to the workspace, of the protect control
 
 	Timeout     time.Duration // of one tool call
 	ResultBytes int           // of a result a model sees
@@ -56,6 +57,12 @@ type Agent struct {
 // Given reports whether the agent has this control file, so that what it says is no
 // default.
 func (a *Agent) Given(file string) bool { return slices.Contains(a.given, file) }
+
+// Protection is what of a workspace the agent may not change: what its protect
+// control names, or the usual list.
+func (a *Agent) Protection() workspace.Protect {
+	return workspace.Protect{Lines: a.Protect, Usual: !a.Given("protect")}
+}
 
 // Facts is what admission needs of the agent.
 func (a *Agent) Facts() admit.Agent {

@@ -38,12 +38,12 @@ func TestKernelsOwn(t *testing.T) {
 		if real, err := filepath.EvalSymlinks(dir); err != nil || !isDir(real) {
 			continue // this machine, or this user, has none
 		}
-		_, err := Resolve(dir, asuser.Self(), nil, nil)
+		_, err := Resolve(dir, asuser.Self(), nil, Protect{})
 		if !errdefs.Is(err, errdefs.Invalid) || !strings.Contains(err.Error(), fmt.Sprintf("%q", dir)) || errdefs.HintOf(err) == "" {
 			t.Errorf("%s: %v, hint %q", dir, err, errdefs.HintOf(err))
 		}
 	}
-	if _, err := Resolve(dir+"/plain", asuser.Self(), nil, nil); err != nil {
+	if _, err := Resolve(dir+"/plain", asuser.Self(), nil, Protect{}); err != nil {
 		t.Error(err)
 	}
 }

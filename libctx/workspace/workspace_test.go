@@ -16,7 +16,7 @@ import (
 func TestMain(m *testing.M) {
 	// Started again below a mount namespace of its own: resolve DIR PROTECTED.
 	if len(os.Args) == 4 && os.Args[1] == "resolve" {
-		_, err := Resolve(os.Args[2], asuser.Self(), []string{os.Args[3]}, nil)
+		_, err := Resolve(os.Args[2], asuser.Self(), []string{os.Args[3]}, Protect{})
 		fmt.Printf("%s %v\n", errdefs.KindOf(err), err)
 		return
 	}
@@ -64,7 +64,7 @@ func tree(t *testing.T, entries ...string) string {
 func TestResolve(t *testing.T) {
 	dir := tree(t, "ws/.git/config", "ws/.hg/", "ws/.vscode/settings.json", "ws/Makefile", "ws/sub/deep", "link -> ws", "again -> link")
 	for _, in := range []string{"ws", "link", "again", "ws/sub/..", "ws/", "./ws"} {
-		w, err := Resolve(dir+"/"+in, asuser.Self(), []string{dir + "/other"}, []string{".vscode/settings.json", "Makefile", "missing/x", ".git/hooks", ".vscode"})
+		w, err := Resolve(dir+"/"+in, asuser.Self(), []string{dir + "/other"}, Protect{Lines: []string{".vscode/settings.json", "Makefile", "missing/x", ".git/hooks", ".vscode"}})
 		if err != nil {
 			t.Fatalf("%s: %v", in, err)
 		}
@@ -105,7 +105,7 @@ func TestRefused(t *testing.T) {
 		{dir + "/c", []string{"Makefile"}, errdefs.Invalid, "Makefile is a symbolic link"},
 		{dir + "/c", nil, "", ""},
 	} {
-		_, err := Resolve(c.dir, asuser.Self(), nil, c.protect)
+		_, err := Resolve(c.dir, asuser.Self(), nil, Protect{Lines: c.protect})
 		if errdefs.KindOf(err) != c.kind || err != nil && !strings.Contains(err.Error(), c.text) {
 			t.Errorf("%q: %s %v", c.dir, errdefs.KindOf(err), err)
 		}
@@ -124,7 +124,7 @@ func TestProtected(t *testing.T) {
 		"home/.local/share/cortexfs/home/1": true, "home/in": true, "home/in/1": true, "home/src/up": true, "run": true,
 		"alias/src/up/in/1": true,
 	} {
-		_, err := Resolve(filepath.Join(dir, in), asuser.Self(), guarded, nil)
+		_, err := Resolve(filepath.Join(dir, in), asuser.Self(), guarded, Protect{})
 		if errdefs.Is(err, errdefs.Invalid) != want || !want && err != nil {
 			t.Errorf("%q: %v", in, err)
 		}
@@ -132,12 +132,12 @@ func TestProtected(t *testing.T) {
 			t.Errorf("%q: %v, hint %q", in, err, errdefs.HintOf(err))
 		}
 	}
-	if _, err := Resolve("/", asuser.Self(), guarded, nil); !errdefs.Is(err, errdefs.Invalid) {
+	if _, err := Resolve("/", asuser.Self(), guarded, Protect{}); !errdefs.Is(err, errdefs.Invalid) {
 		t.Errorf("/: %v", err)
 	}
 	// The runtime's own empty workspace lies in the tree: its caller guards
 	// nothing.
-	if _, err := Resolve(dir+"/home/.local/share/cortexfs/home/1", asuser.Self(), nil, nil); err != nil {
+	if _, err := Resolve(dir+"/home/.local/share/cortexfs/home/1", asuser.Self(), nil, Protect{}); err != nil {
 		t.Error(err)
 	}
 }
@@ -188,16 +188,16 @@ func TestRightsOfTheAgent(t *testing.T) {
 	}
 	defer os.Chmod(dir+"/private", 0o700)
 	for _, in := range []string{"private", "private/ws"} {
-		if _, err := Resolve(filepath.Join(dir, in), id, nil, nil); !errdefs.Is(err, errdefs.Denied) {
+		if _, err := Resolve(filepath.Join(dir, in), id, nil, Protect{}); !errdefs.Is(err, errdefs.Denied) {
 			t.Errorf("%s: %v", in, err)
 		}
 	}
 	// What the agent can not see is guarded all the same.
-	if w, err := Resolve(dir+"/open", id, []string{dir + "/private/ws"}, nil); err != nil || len(w.ReadOnly) != 1 {
+	if w, err := Resolve(dir+"/open", id, []string{dir + "/private/ws"}, Protect{}); err != nil || len(w.ReadOnly) != 1 {
 		t.Errorf("%+v %v", w, err)
 	}
 	if id.UID == 60001 {
-		if _, err := Resolve(dir, id, []string{dir + "/private/ws"}, nil); !errdefs.Is(err, errdefs.Invalid) {
+		if _, err := Resolve(dir, id, []string{dir + "/private/ws"}, Protect{}); !errdefs.Is(err, errdefs.Invalid) {
 			t.Errorf("%v", err)
 		}
 	}

@@ -33,7 +33,7 @@ func (s *suite) recipe() *recipe {
 	prepared, err := a.Prepare(s.w.Layout, true)
 	s.must(err)
 	id := asuser.Self()
-	ws, err := workspace.Resolve(s.w.Workspace, id, s.w.Layout.Protected(), nil)
+	ws, err := workspace.Resolve(s.w.Workspace, id, s.w.Layout.Protected(), workspace.Protect{})
 	s.must(err)
 	spec := sandbox.Spec{
 		Identity: id, View: prepared.Dir, Tools: filepath.Join(s.w.Bin, "ctxtool"), Tsh: filepath.Join(s.w.Bin, "tsh"),

@@ -99,7 +99,7 @@ func workspaceOf(from *caller.Caller, v *view.Agent, dir string) (sandbox.Worksp
 	if named || from.Config.Cwd != "" {
 		dir = from.Abs(dir)
 	}
-	ws, err := workspace.Resolve(dir, v.Owner, from.Layout.Protected(), v.Protect)
+	ws, err := workspace.Resolve(dir, v.Owner, from.Layout.Protected(), v.Protection())
 	if err != nil && !named {
 		from.Warn("no workspace is looked at: " + err.Error())
 		return sandbox.Workspace{}, nil

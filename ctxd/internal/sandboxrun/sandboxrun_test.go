@@ -138,7 +138,7 @@ func (w *world) write(path, text string) {
 // resolve looks the workspace up.
 func (w *world) resolve(dir string) sandbox.Workspace {
 	w.t.Helper()
-	ws, err := workspace.Resolve(dir, w.id, nil, nil)
+	ws, err := workspace.Resolve(dir, w.id, nil, workspace.Protect{})
 	if err != nil {
 		w.t.Fatal(err)
 	}

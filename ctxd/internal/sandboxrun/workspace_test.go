@@ -305,7 +305,7 @@ func TestGitLinkIsRefused(t *testing.T) {
 		if err := os.Symlink(to, link); err != nil {
 			t.Fatal(err)
 		}
-		_, err := workspace.Resolve(w.ws, w.id, nil, nil)
+		_, err := workspace.Resolve(w.ws, w.id, nil, workspace.Protect{})
 		if !errdefs.Is(err, errdefs.Invalid) || !strings.Contains(err.Error(), ".git") {
 			t.Errorf("%s: %v", to, err)
 		}

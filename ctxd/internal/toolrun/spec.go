@@ -187,13 +187,15 @@ func (r *Runner) Changed(a *view.Agent, spec sandbox.Spec) ([]string, error) {
 func (r *Runner) Workspace(a *view.Agent, dir string) (sandbox.Workspace, error) {
 	base := r.private(a, "")
 	if filepath.Dir(dir) != filepath.Clean(base) {
-		ws, err := workspace.Resolve(dir, a.Owner, r.Layout.Protected(), a.Protect)
+		protect := a.Protection()
+		ws, err := workspace.Resolve(dir, a.Owner, r.Layout.Protected(), protect)
 		if own := below(ws.Dir, r.Programs); err == nil && len(own) > 0 {
-			return workspace.Resolve(dir, a.Owner, r.Layout.Protected(), append(own, a.Protect...))
+			protect.Lines = append(own, protect.Lines...)
+			return workspace.Resolve(dir, a.Owner, r.Layout.Protected(), protect)
 		}
 		return ws, err
 	}
-	ws, err := workspace.Resolve(dir, a.Owner, nil, a.Protect)
+	ws, err := workspace.Resolve(dir, a.Owner, nil, a.Protection())
 	if err == nil && ws.Dir != dir {
 		return sandbox.Workspace{}, errdefs.New(errdefs.Invalid, "workspace %s: a link leads to %s", dir, ws.Dir)
 	}
@@ -228,7 +230,7 @@ func (r *Runner) mounts(a *view.Agent) (mount.Table, error) {
 			}
 			line.Source, protected = r.Layout.HostPath(line.Source), nil
 		}
-		ws, err := workspace.Resolve(line.Source, a.Owner, protected, nil)
+		ws, err := workspace.Resolve(line.Source, a.Owner, protected, workspace.Protect{})
 		if err != nil {
 			why := strings.TrimPrefix(err.Error(), "workspace ")
 			return nil, errdefs.New(errdefs.KindOf(err), "mount %s: source %s", line.Target, why)
