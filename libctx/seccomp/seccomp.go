@@ -6,6 +6,8 @@ package seccomp
 
 import (
 	"encoding/binary"
+	"maps"
+	"slices"
 
 	"cortexfs.org/libctx/errdefs"
 	bpfseccomp "github.com/elastic/go-seccomp-bpf"
@@ -20,7 +22,7 @@ import (
 var refused = []string{
 	// Mounts. The payload has no rights for them; this keeps their code away.
 	"mount", "umount", "umount2", "pivot_root", "chroot",
-	"open_tree", "move_mount", "fsopen", "fsconfig", "fsmount", "fspick", "mount_setattr",
+	"open_tree", "open_tree_attr", "move_mount", "fsopen", "fsconfig", "fsmount", "fspick", "mount_setattr",
 	// Namespaces.
 	"setns",
 	// The kernel and its modules.
@@ -29,8 +31,10 @@ var refused = []string{
 	"io_uring_setup", "io_uring_enter", "io_uring_register",
 	// Keys are not part of any namespace.
 	"add_key", "request_key", "keyctl",
-	// Descriptors of other processes are theirs.
-	"pidfd_getfd",
+	// Descriptors and memory of other processes are theirs. Debuggers need others.
+	"pidfd_getfd", "kcmp", "move_pages", "migrate_pages",
+	// For programs of 16 bits.
+	"modify_ldt", "vm86", "vm86old",
 	// Files by handle ignore the directories above them.
 	"open_by_handle_at", "fanotify_init",
 	// The machine as a whole.
@@ -80,23 +84,30 @@ func filter() ([]bpf.Instruction, error) {
 		}
 		return known
 	}
-	makesNamespace := bpfseccomp.ArgumentConditions{{Argument: 0, Operation: bpfseccomp.BitsSet, Value: namespaces}}
+	bits := func(argument uint32, value uint64) bpfseccomp.ArgumentConditions {
+		return bpfseccomp.ArgumentConditions{{Argument: argument, Operation: bpfseccomp.BitsSet, Value: value}}
+	}
+	conditional := []bpfseccomp.NameWithConditions{
+		{Name: "clone", Conditions: bits(0, namespaces)},
+		{Name: "unshare", Conditions: bits(0, namespaces|unix.CLONE_NEWTIME)},
+	}
+	// A set-user-ID program in the workspace would be its owner's for everybody
+	// who can reach it there, outside of any sandbox. To make one takes these
+	// calls: a file that gets the bit when it is created is empty, and loses it
+	// with the first byte. Set-group-ID stays, since directories of groups that
+	// work together have it.
+	for mode, names := range map[uint32][]string{1: {"chmod", "fchmod"}, 2: {"fchmodat", "fchmodat2"}} {
+		for _, name := range have(names...) {
+			conditional = append(conditional, bpfseccomp.NameWithConditions{Name: name, Conditions: bits(mode, unix.S_ISUID)})
+		}
+	}
 	policy := bpfseccomp.Policy{
 		DefaultAction: bpfseccomp.ActionAllow,
 		Syscalls: []bpfseccomp.SyscallGroup{
 			// Its flags lie in memory, where no filter can look; without it the
 			// C library uses clone.
 			{Names: have("clone3"), Action: fail(unix.ENOSYS)},
-			{
-				Names: have(refused...),
-				NamesWithCondtions: []bpfseccomp.NameWithConditions{
-					{Name: "clone", Conditions: makesNamespace},
-					{Name: "unshare", Conditions: bpfseccomp.ArgumentConditions{
-						{Argument: 0, Operation: bpfseccomp.BitsSet, Value: namespaces | unix.CLONE_NEWTIME},
-					}},
-				},
-				Action: fail(unix.EPERM),
-			},
+			{Names: have(refused...), NamesWithCondtions: conditional, Action: fail(unix.EPERM)},
 		},
 	}
 	calls, err := policy.Assemble()
@@ -107,10 +118,15 @@ func filter() ([]bpf.Instruction, error) {
 		bpf.LoadAbsolute{Off: offArch, Size: 4},
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: uint32(machine.ID), SkipTrue: 1},
 		bpf.RetConstant{Val: uint32(fail(unix.ENOSYS))},
+		// What kernels will have that nobody has looked at is absent, as it is in
+		// the kernels of today: programs go on without.
+		bpf.LoadAbsolute{Off: offNumber, Size: 4},
+		bpf.JumpIf{Cond: bpf.JumpGreaterThan, Val: newest(machine), SkipFalse: 1},
+		bpf.RetConstant{Val: uint32(fail(unix.ENOSYS))},
 	}
 	nr := func(name string) uint32 { return uint32(machine.SyscallNames[name]) }
-	// Pushing input into a terminal.
-	code = append(code, unless(nr("ioctl"), 1, false, unix.EPERM, unix.TIOCSTI, unix.TIOCLINUX)...)
+	// Pushing input into a terminal; line disciplines, which load modules.
+	code = append(code, unless(nr("ioctl"), 1, false, unix.EPERM, unix.TIOCSTI, unix.TIOCLINUX, unix.TIOCSETD)...)
 	// Other personalities weaken the layout of memory; asking and Linux's own stay.
 	code = append(code, unless(nr("personality"), 0, true, unix.EPERM, 0, 0xffffffff)...)
 	// The init of the sandbox has the payload's uid. A payload that traces it
@@ -119,9 +135,16 @@ func filter() ([]bpf.Instruction, error) {
 	code = append(code, unless(nr("process_vm_readv"), 0, false, unix.EPERM, initPID)...)
 	code = append(code, unless(nr("process_vm_writev"), 0, false, unix.EPERM, initPID)...)
 	// Address families that no network namespace confines, or that nobody needs.
-	code = append(code, unless(nr("socket"), 0, true, unix.EAFNOSUPPORT,
-		unix.AF_UNIX, unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK)...)
+	for _, name := range []string{"socket", "socketpair"} {
+		code = append(code, unless(nr(name), 0, true, unix.EAFNOSUPPORT,
+			unix.AF_UNIX, unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK)...)
+	}
 	return append(code, calls...), nil
+}
+
+// newest is the highest number of a system call that has a name here.
+func newest(machine *arch.Info) uint32 {
+	return uint32(slices.Max(slices.Collect(maps.Values(machine.SyscallNames))))
 }
 
 func fail(errno unix.Errno) bpfseccomp.Action {

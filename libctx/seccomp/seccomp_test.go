@@ -67,12 +67,15 @@ func TestFilter(t *testing.T) {
 		{"clone3", nil, enosys}, {"clone", []uint64{unix.CLONE_VM | unix.CLONE_THREAD}, allow}, {"clone", []uint64{unix.CLONE_NEWUSER}, eperm},
 		{"unshare", []uint64{unix.CLONE_FILES}, allow}, {"unshare", []uint64{unix.CLONE_NEWNS | unix.CLONE_FILES}, eperm},
 		{"ioctl", []uint64{0, unix.TIOCSTI}, eperm}, {"ioctl", []uint64{0, unix.TIOCSTI | high}, eperm},
-		{"ioctl", []uint64{0, unix.TIOCLINUX}, eperm}, {"ioctl", []uint64{unix.TIOCSTI, unix.TCGETS}, allow},
+		{"ioctl", []uint64{0, unix.TIOCLINUX}, eperm}, {"ioctl", []uint64{0, unix.TIOCSETD}, eperm}, {"ioctl", []uint64{unix.TIOCSTI, unix.TCGETS}, allow},
 		{"personality", []uint64{0}, allow}, {"personality", []uint64{0xffffffff}, allow}, {"personality", []uint64{^uint64(0)}, allow},
 		{"personality", []uint64{0x40000}, eperm},
 		{"ptrace", []uint64{unix.PTRACE_ATTACH, 1}, eperm}, {"ptrace", []uint64{unix.PTRACE_ATTACH, 1 | high}, eperm},
 		{"ptrace", []uint64{unix.PTRACE_ATTACH, 7}, allow}, {"process_vm_readv", []uint64{7}, allow}, {"process_vm_writev", []uint64{1}, eperm},
 		{"socket", []uint64{unix.AF_UNIX}, allow}, {"socket", []uint64{unix.AF_INET6}, allow}, {"socket", []uint64{unix.AF_NETLINK}, allow},
+		{"socketpair", []uint64{unix.AF_UNIX}, allow}, {"socketpair", []uint64{unix.AF_TIPC}, family},
+		{"fchmod", []uint64{3, 0o755}, allow}, {"fchmod", []uint64{3, 0o2775}, allow}, {"fchmod", []uint64{3, 0o4755}, eperm},
+		{"fchmodat", []uint64{0, 0, 0o700}, allow}, {"fchmodat", []uint64{0, 0, 0o6711 | high}, eperm}, {"fchmodat2", []uint64{0, 0, 0o4000}, eperm},
 		{"socket", []uint64{unix.AF_VSOCK}, family}, {"socket", []uint64{unix.AF_ALG | high}, family}, {"socket", []uint64{unix.AF_PACKET}, family},
 	} {
 		if got := ask(native, number(c.name), c.args...); got != c.want {
@@ -81,6 +84,11 @@ func TestFilter(t *testing.T) {
 	}
 	if got := ask(native^1, number("read")); got != enosys {
 		t.Errorf("another ABI: %#x", got)
+	}
+	for _, nr := range []int{int(newest(machine)) + 1, 5000, 1 << 30} {
+		if got := ask(native, nr); got != enosys {
+			t.Errorf("system call %d, of a kernel to come: %#x", nr, got)
+		}
 	}
 	// Every name is one that some Linux has; a misspelled one would be left out
 	// in silence.

@@ -110,7 +110,9 @@ var homes = map[string]map[string]string{
 	"log/slog":      {},
 	"math/rand":     {},
 	"plugin":        {},
-	"unsafe":        {},
+	"unsafe": {
+		"ctxd/internal/privilege": "hands structures to system calls that no library makes on every thread, or at all",
+	},
 	"C":             {},
 }
 

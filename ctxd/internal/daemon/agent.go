@@ -14,6 +14,7 @@ import (
 	"cortexfs.org/ctxd/internal/engine"
 	"cortexfs.org/ctxd/internal/host"
 	"cortexfs.org/ctxd/internal/modelclient"
+	"cortexfs.org/ctxd/internal/privilege"
 	"cortexfs.org/ctxd/internal/receipt"
 	"cortexfs.org/ctxd/internal/run"
 	"cortexfs.org/ctxd/internal/sandboxrun"
@@ -45,8 +46,9 @@ type Options struct {
 const idleDefault = time.Minute
 
 // prepare makes the process safe to start others from (nothing it creates is
-// readable by others, no descriptor it inherited goes further), then finds the
-// tree and its runtime directory. Passed sockets must have been taken before.
+// readable by others, no descriptor it inherited goes further, it has and gets
+// no privilege that it does not need), then finds the tree and its runtime
+// directory. Passed sockets must have been taken before.
 func prepare(o Options) (*log.Logger, paths.Layout, error) {
 	logger, layout, err := find(o)
 	if err != nil {
@@ -59,6 +61,9 @@ func prepare(o Options) (*log.Logger, paths.Layout, error) {
 func find(o Options) (*log.Logger, paths.Layout, error) {
 	none := paths.Layout{}
 	unix.Umask(0o077)
+	if err := privilege.Drop(privilege.Server...); err != nil {
+		return nil, none, err
+	}
 	if err := unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return nil, none, errdefs.New(errdefs.Internal, "close descriptors on exec: %w", err)
 	}
@@ -135,7 +140,7 @@ func Agent(ctx context.Context, name string, o Options) error {
 		Place: session.Place{Layout: layout, Agent: agent, Owner: owner},
 		Show:  func(s libctx.Session) run.Shower { return emitter.Run(s) },
 	})
-	defer announce(layout, agent, logger)()
+	defer announce(layout, agent, owner, logger)()
 	logger.Info("serving", "version", libctx.Version, "pid", os.Getpid())
 	return server.New(server.Config{
 		Agent: agent, Owner: owner.UID, Hub: hub, Listener: listener, Idle: o.Idle, Log: logger,
@@ -272,17 +277,13 @@ func link(l paths.Layout, agent libctx.Agent) error {
 }
 
 // announce writes the pid control, for people and for ctx agent ps; the result
-// empties it again. It is no authority: whoever reads it checks the process.
-func announce(l paths.Layout, agent libctx.Agent, logger *log.Logger) func() {
+// empties it again. It is no authority: whoever reads it checks the process. In a
+// control directory that is the owner's, root is a stranger like others.
+func announce(l paths.Layout, agent libctx.Agent, owner asuser.Identity, logger *log.Logger) func() {
 	write := func(text string) {
-		dir, err := atomicfile.OpenDir(l.Agents())
-		if err == nil {
-			defer dir.Close()
-			var control *atomicfile.Dir
-			if control, err = dir.Sub(string(agent) + ".d"); err == nil {
-				defer control.Close()
-				err = control.ReplaceLazy("pid", []byte(text), 0o644)
-			}
+		err := writePID(l, agent, text)
+		if errdefs.Is(err, errdefs.Denied) {
+			err = owner.Do(func() error { return writePID(l, agent, text) })
 		}
 		if err != nil {
 			logger.Warn("pid control", "why", err.Error())
@@ -290,4 +291,18 @@ func announce(l paths.Layout, agent libctx.Agent, logger *log.Logger) func() {
 	}
 	write(strconv.Itoa(os.Getpid()) + "\n")
 	return func() { write("") }
+}
+
+func writePID(l paths.Layout, agent libctx.Agent, text string) error {
+	dir, err := atomicfile.OpenDir(l.Agents())
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	control, err := dir.Sub(string(agent) + ".d")
+	if err != nil {
+		return err
+	}
+	defer control.Close()
+	return control.ReplaceLazy("pid", []byte(text), 0o644)
 }

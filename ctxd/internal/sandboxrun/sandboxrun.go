@@ -98,7 +98,15 @@ func New(cfg Config) (*Launcher, error) {
 	l.host = probeHost()
 	l.spares.launcher, l.spares.idle = l, libctx.SandboxSpare
 	l.life, l.end = context.WithCancelCause(context.Background())
-	go startAll(l.starts)
+	confined := make(chan confinement, 1)
+	go startAll(l.starts, confined)
+	switch c := <-confined; {
+	case c.err != nil:
+		close(l.starts)
+		return nil, c.err
+	case !c.abstract:
+		l.log.Debug("sandboxes with the network reach abstract sockets of the host: the kernel has no Landlock scopes")
+	}
 	l.runs.Go(sweep)
 	// Both at once: whoever waits for the first answer of an agent waits for this
 	// too. A version that is too old fails both; the options say it better.

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"syscall"
 
+	"cortexfs.org/ctxd/internal/privilege"
 	"cortexfs.org/libctx/asuser"
 	"cortexfs.org/libctx/errdefs"
 )
@@ -18,6 +19,12 @@ type start struct {
 	reply chan<- answer // of size 1
 }
 
+// confinement is what privilege.Confine returned.
+type confinement struct {
+	abstract bool
+	err      error
+}
+
 type answer struct {
 	proc *os.Process
 	err  error
@@ -25,9 +32,12 @@ type answer struct {
 
 // startAll starts every process, from one thread that stays until the last of
 // them is gone: the kernel sends the parent-death signal when the thread that
-// forked ends, whatever becomes of the process around it.
-func startAll(starts <-chan start) {
+// forked ends, whatever becomes of the process around it. The thread confines
+// itself first, and with it everything; confined gets the outcome.
+func startAll(starts <-chan start, confined chan<- confinement) {
 	runtime.LockOSThread() // and never unlocked
+	abstract, err := privilege.Confine()
+	confined <- confinement{abstract, err}
 	for s := range starts {
 		proc, err := os.StartProcess(s.path, s.argv, s.attr)
 		s.reply <- answer{proc, err}

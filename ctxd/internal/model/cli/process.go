@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"cortexfs.org/ctxd/internal/config"
+	"cortexfs.org/ctxd/internal/privilege"
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/libctx/log"
 	"cortexfs.org/libctx/paths"
@@ -13,9 +14,14 @@ import (
 )
 
 // guard makes the process one that other programs of its user can neither trace
-// nor read the memory of, and that leaves no core: keys are in its memory.
+// nor read the memory of, and that leaves no core: keys are in its memory. It
+// reads from the network, so it keeps no capability either; files of the keys are
+// its own user's.
 func guard() error {
 	unix.Umask(0o077)
+	if err := privilege.Drop(); err != nil {
+		return err
+	}
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return errdefs.New(errdefs.Internal, "make the process undumpable: %w", err)
 	}
