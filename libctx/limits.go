@@ -116,15 +116,27 @@ const (
 	MaxLogText     = 4 << 10 // bytes of one text of a log line
 )
 
+// Hooks (docs/reference/hooks.md).
+const (
+	MaxHooks      = 16               // hooks in one directory
+	MaxHookFile   = 16 << 20         // bytes of one hook
+	MaxHookOutput = 64 << 10         // bytes that one hook may print
+	MaxHookReason = 1 << 10          // bytes of what a hook printed that are told with its refusal
+	HookTimeout   = 10 * time.Second // of one hook
+	HooksTimeout  = 40 * time.Second // of all before a call, or all after it; shorter than GrantLife
+)
+
 // The capability socket of a run (docs/reference/control-socket.md).
 const (
-	MaxCapFrame       = 16 << 10        // bytes of one line on it, LF included
-	MaxCapContent     = 8 << 10         // bytes of the text of an agent.update
-	MaxCapID          = 128             // bytes of a request id
-	MaxCapRequests    = 64              // request ids that one run uses
-	MaxCapConnections = 16              // connections of one run that are served at a time
-	MaxAncestry       = 64              // ancestors of a process that are looked at
-	CapRequestWait    = 5 * time.Second // from the connection until the request is there
+	MaxCapFrame       = 16 << 10               // bytes of one line on it, LF included
+	MaxCapContent     = 8 << 10                // bytes of the text of an agent.update
+	MaxCapID          = 128                    // bytes of a request id
+	MaxCapRequests    = 64                     // request ids that one run uses
+	MaxCapConnections = 16                     // connections of one run that are served at a time
+	MaxAncestry       = 64                     // ancestors of a process that are looked at
+	CapRequestWait    = 5 * time.Second        // from the connection until the request is there
+	CapRespite        = 100 * time.Millisecond // without a new connection when there is no descriptor for one
+	MaxCapRefusals    = 16                     // refusals of one run that are logged for people
 )
 
 // Models (docs/reference/control.md).

@@ -19,6 +19,7 @@ const (
 	Tool     Kind = iota // one tool call
 	Agent                // one step of an executable agent
 	Terminal             // a terminal of a human
+	Hook                 // one hook of a call
 )
 
 func (k Kind) String() string {
@@ -29,6 +30,8 @@ func (k Kind) String() string {
 		return "agent"
 	case Terminal:
 		return "terminal"
+	case Hook:
+		return "hook"
 	}
 	return "unknown"
 }

@@ -23,6 +23,24 @@ func (a *Agent) Environ(run ...string) []string {
 	return env
 }
 
+// HookEnviron is the complete environment of a hook: that of a tool, but the env
+// control has no say in it, and HOME is empty, so that no file that the agent wrote
+// there makes the programs of a hook do something else.
+func (a *Agent) HookEnviron(run ...string) []string {
+	bare := *a
+	bare.Env = nil
+	env := bare.Environ(run...)
+	for i, kv := range env {
+		if strings.HasPrefix(kv, "HOME=") {
+			env[i] = "HOME=" + hookHome
+		}
+	}
+	return env
+}
+
+// hookHome is memory that each sandbox has of its own.
+const hookHome = "/tmp"
+
 // TerminalEnviron is the complete environment of a terminal of the agent and of
 // everything that is started in it: what the runtime owns but PATH, for a
 // terminal that is an xterm of 256 colours. The env control has no say in it.

@@ -159,27 +159,15 @@ func (t *Tool) read(d *atomicfile.Dir, owner uint32) error {
 	seen := []entry{{string(t.Name), t.stat}}
 
 	rel, name := string(t.Name)+".d", t.Path+".d"
-	st, err := d.Lstat(rel)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	sub, st, err := openDir(d, rel, name, owner)
+	if errdefs.Is(err, errdefs.NotFound) {
 		t.print = fingerprint(seen)
 		return t.parse()
-	case err != nil:
-		return errdefs.New(errdefs.KindOf(err), "%s: %w", name, bare(err))
-	case !isDir(&st):
-		return distrust(errdefs.New(errdefs.Denied, "%s: is %s, not a directory", name, kindOf(&st)))
 	}
-	sub, err := d.Sub(rel)
 	if err != nil {
-		return errdefs.New(errdefs.KindOf(err), "%s: %w", name, bare(err))
-	}
-	defer sub.Close()
-	if err := unix.Fstat(sub.FD(), &st); err != nil {
-		return errdefs.New(errdefs.IO, "%s: %w", name, err)
-	}
-	if err := trusted(name, &st, owner); err != nil {
 		return err
 	}
+	defer sub.Close()
 	seen = append(seen, entry{rel, st})
 	files, err := list(sub, ".", shown(t.Name))
 	if err != nil {
