@@ -119,6 +119,16 @@ type ToolResult struct {
 	DurationMS int64       `json:"duration_ms"`
 }
 
+// HookFailed says that a hook after a call failed, which changes nothing about the
+// call. Hook is its file in the tree, or the directory in which hooks could not be
+// looked for; the reason is for people.
+type HookFailed struct {
+	Head
+	Call   libctx.Call `json:"call"`
+	Hook   string      `json:"hook"`
+	Reason string      `json:"reason"`
+}
+
 // Usage counts the tokens of one model request.
 type Usage struct {
 	Head
@@ -301,6 +311,7 @@ var kinds = map[string]func() Frame{
 	"approval_request":    func() Frame { return new(ApprovalRequest) },
 	"approval_result":     func() Frame { return new(ApprovalResult) },
 	"tool_result":         func() Frame { return new(ToolResult) },
+	"hook_failed":         func() Frame { return new(HookFailed) },
 	"usage":               func() Frame { return new(Usage) },
 	"usage_uncertain":     func() Frame { return new(UsageUncertain) },
 	"lifecycle":           func() Frame { return new(Lifecycle) },

@@ -96,6 +96,8 @@ func (t *transcript) frame(f wire.Frame) []block {
 		return note(render.Passed(f))
 	case *wire.Context:
 		return note(render.Context(f))
+	case *wire.HookFailed:
+		return note(render.HookFailed(f))
 	case *wire.Delivered:
 		return note("told: " + render.Clip(inert.Line(f.Text), 200))
 	case *wire.Error:

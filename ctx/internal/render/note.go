@@ -50,6 +50,9 @@ func Answered(f *wire.ApprovalResult) string {
 	return "answered: " + word
 }
 
+// HookFailed says that a hook failed after a call.
+func HookFailed(f *wire.HookFailed) string { return "hook " + f.Hook + " failed: " + f.Reason }
+
 func messages(n int) string { return count(n, "message") }
 
 func count(n int, what string) string {

@@ -115,6 +115,8 @@ func (s *show) frame(f wire.Frame) {
 		s.note(render.Passed(f))
 	case *wire.Context:
 		s.note(render.Context(f))
+	case *wire.HookFailed:
+		s.note(render.HookFailed(f))
 	case *wire.Delivered:
 		s.note("told: " + render.Clip(inert.Line(f.Text), 200))
 	case *wire.Error:

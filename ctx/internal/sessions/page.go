@@ -49,6 +49,8 @@ func notes(r *session.Reader) (list []note, err error) {
 				n.text = render.Passed(f)
 			case *wire.Context:
 				n.text = render.Context(f)
+			case *wire.HookFailed:
+				n.text = render.HookFailed(f)
 			case *wire.ApprovalRequest:
 				n.text, n.lone = render.Asked(f), true
 			case *wire.ApprovalResult:
