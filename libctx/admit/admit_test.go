@@ -282,6 +282,28 @@ func TestCommands(t *testing.T) {
 	}
 }
 
+// TestQuestioned: of a tool that a person is always asked about it is known before
+// there is a call.
+func TestQuestioned(t *testing.T) {
+	for _, c := range []struct {
+		approval, effects, effect string
+		want                      bool
+	}{
+		{"auto", "unsafe-host", "host_mutation", false},
+		{"ask", "unsafe-host", "host_mutation", true},
+		{"ask", "controlled", "pure", true},
+		{"auto", "controlled", "workspace_mutation", true},
+		{"auto", "controlled", "workspace_read", false},
+		{"auto", "controlled", "host_mutation", false}, // is refused
+	} {
+		a, tl := coder(t), fsRead()
+		a.Approval, a.Effects, tl.Effect = c.approval, c.effects, control.Effect(c.effect)
+		if got := Questioned(a, tl); got != c.want {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+}
+
 // TestPermFree: the tools that perm says nothing about.
 func TestPermFree(t *testing.T) {
 	a, tl := coder(t), fsRead()

@@ -1,6 +1,8 @@
 package admit
 
 import (
+	"slices"
+
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/control"
 )
@@ -100,6 +102,13 @@ func Standing(a Agent, t Tool) Verdict {
 		}
 	}
 	return Verdict{OK: true}
+}
+
+// Questioned reports whether a person has to allow each call of the tool that is
+// not refused, whatever its arguments.
+func Questioned(a Agent, t Tool) bool {
+	q := &question{agent: a, tool: t, call: Call{Name: t.Name}, standing: true}
+	return slices.ContainsFunc(stages, func(s stage) bool { return !s.ofCall && s.judge(q).ask })
 }
 
 // ask puts the question to the stages: what is called, by which way.

@@ -276,6 +276,16 @@ func (l Layout) Socket(a libctx.Agent) string {
 	return filepath.Join(l.Runtime, "agent", string(a)+".sock")
 }
 
+// Capabilities is the directory of the capability sockets of runs. Nobody but its
+// owner can list it.
+func (l Layout) Capabilities() string { return filepath.Join(l.Runtime, "run") }
+
+// Capability is where the capability socket of a run of an agent listens: tag is
+// what its server made up for it.
+func (l Layout) Capability(a libctx.Agent, tag string) string {
+	return filepath.Join(l.Capabilities(), string(a)+"-"+tag+".sock")
+}
+
 // ModelSocket is where ctxmodel listens.
 func (l Layout) ModelSocket() string { return filepath.Join(l.Runtime, "model.sock") }
 

@@ -16,15 +16,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Ensure makes the runtime directory of a layout, its socket directory and its
+// Ensure makes the runtime directory of a layout, its socket directories and its
 // lock directory, with exact modes whatever the umask: in user mode 0700 and the
 // user's own; in system mode root's, sockets reachable by everybody (each socket
-// has its owner's mode) and locks by nobody. A directory that is a link, foreign
+// has its owner's mode; those of runs only by who knows their names) and locks by
+// nobody. A directory that is a link, foreign
 // or writable by others is errdefs.Denied.
 func Ensure(l paths.Layout) error {
-	public := fs.FileMode(0o700)
+	public, passed := fs.FileMode(0o700), fs.FileMode(0o700)
 	if l.System {
-		public = 0o755
+		public, passed = 0o755, 0o711
 	}
 	// The parent of the per-tree directory is ours too (…/cortexfs), except
 	// where the runtime directory is /run/cortexfs itself.
@@ -36,7 +37,7 @@ func Ensure(l paths.Layout) error {
 	for _, d := range []struct {
 		path string
 		perm fs.FileMode
-	}{{l.Runtime, public}, {l.Sockets(), public}, {l.Locks, 0o700}} {
+	}{{l.Runtime, public}, {l.Sockets(), public}, {l.Capabilities(), passed}, {l.Locks, 0o700}} {
 		if err := ensure(d.path, d.perm); err != nil {
 			return err
 		}

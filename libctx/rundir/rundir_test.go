@@ -25,9 +25,9 @@ func TestEnsureModesIgnoreUmask(t *testing.T) {
 			if err != nil {
 				t.Fatalf("umask %o: %v", umask, err)
 			}
-			want := map[string]os.FileMode{l.Runtime: 0o700, l.Sockets(): 0o700, l.Locks: 0o700}
+			want := map[string]os.FileMode{l.Runtime: 0o700, l.Sockets(): 0o700, l.Capabilities(): 0o700, l.Locks: 0o700}
 			if system {
-				want[l.Runtime], want[l.Sockets()] = 0o755, 0o755
+				want[l.Runtime], want[l.Sockets()], want[l.Capabilities()] = 0o755, 0o755, 0o711
 			}
 			for path, mode := range want {
 				if st, err := os.Lstat(path); err != nil || st.Mode().Perm() != mode {
