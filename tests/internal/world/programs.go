@@ -88,7 +88,7 @@ func build() (string, error) {
 	}
 	for module, packages := range map[string][]string{
 		"ctx": {"."}, "ctxd": {".", "./cmd/ctxmodel"}, "ctxterm": {"."}, "tsh": {".", "./cmd/ctxtool"},
-		"tests": {"./cmd/puppet", "./cmd/flood"}, "libctx": {"./sdk/example/linecount"},
+		"tests": {"./cmd/puppet", "./cmd/flood", "./cmd/intruder"}, "libctx": {"./sdk/example/linecount"},
 	} {
 		cmd := exec.Command("go", append([]string{"build", "-trimpath", "-o", dir + "/"}, packages...)...)
 		cmd.Dir = filepath.Join(root, module)

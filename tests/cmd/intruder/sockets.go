@@ -1,0 +1,82 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// abstract connects to a socket without a file.
+func abstract(name string) {
+	for _, network := range []string{"unix", "unixpacket", "unixgram"} {
+		c, err := net.Dial(network, "@"+name)
+		if err == nil {
+			_, err = c.Write([]byte("from inside"))
+			c.Close()
+		}
+		report("reach "+name+" as "+network, err)
+	}
+}
+
+// loopback connects to a service of the host.
+func loopback(address string) {
+	c, err := net.DialTimeout("tcp", address, 10*time.Second)
+	if err == nil {
+		c.Close()
+	}
+	report("reach "+address, err)
+}
+
+// say connects to a socket, writes lines, and prints what comes until the end.
+func say(path string, lines []string) {
+	c, err := net.Dial("unix", path)
+	if err != nil {
+		report("connect to "+path, err)
+		return
+	}
+	defer c.Close()
+	c.SetDeadline(time.Now().Add(time.Minute))
+	for _, line := range lines {
+		fmt.Fprintln(c, line)
+	}
+	c.(*net.UnixConn).CloseWrite()
+	answers := bufio.NewScanner(c)
+	answers.Buffer(nil, 2<<20)
+	for answers.Scan() {
+		fmt.Println(answers.Text())
+	}
+}
+
+// crowd holds n connections open until standard input ends.
+func crowd(path string, n int) {
+	var all sync.WaitGroup
+	gate := make(chan struct{}, 64)
+	conns := make([]net.Conn, n)
+	for i := range conns {
+		all.Go(func() {
+			gate <- struct{}{}
+			defer func() { <-gate }()
+			c, err := net.Dial("unix", path)
+			if err != nil {
+				report("connect", err)
+				return
+			}
+			conns[i] = c
+			c.Write([]byte(`{"op":"ping"}` + "\n"))
+		})
+	}
+	all.Wait()
+	held := 0
+	for _, c := range conns {
+		if c != nil {
+			held++
+		}
+	}
+	fmt.Println("open", held)
+	unix.Read(int(os.Stdin.Fd()), make([]byte, 1))
+}
