@@ -306,6 +306,14 @@ const (
 	MaxWarnings      = 32        // warnings of one search
 )
 
+// What runs changed (docs/reference/changes.md).
+const (
+	MaxWalkEntries = 200_000         // entries of a workspace that are looked at after a run
+	WalkTime       = 2 * time.Second // that looking at them may take
+	MaxChanges     = 1000            // paths that the record of a run lists
+	MaxChangeText  = 128 << 10       // bytes of them
+)
+
 // The chat (docs/reference/chat.md).
 const (
 	MaxShelf       = 256      // results of tools that /show can show

@@ -316,6 +316,7 @@ var kinds = map[string]func() Frame{
 	"usage_uncertain":     func() Frame { return new(UsageUncertain) },
 	"lifecycle":           func() Frame { return new(Lifecycle) },
 	"candidate_error":     func() Frame { return new(CandidateError) },
+	"changes":             func() Frame { return new(Changes) },
 	"context":             func() Frame { return new(Context) },
 	"steering_delivered":  func() Frame { return new(Delivered) },
 	"follow_up_delivered": func() Frame { return new(Delivered) },

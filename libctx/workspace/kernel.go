@@ -25,6 +25,12 @@ var kernelTypes = map[uint32]bool{
 	0x19800202:                true, // mqueue
 }
 
+// MadeByKernel reports whether a file system shows the state of the kernel and
+// stores nothing.
+func MadeByKernel(fs unix.Statfs_t) bool {
+	return kernelTypes[uint32(fs.Type)] // which has another width on every machine
+}
+
 // madeByKernel reports whether a directory, whose facts st are, is on a file
 // system that the kernel fills. The one of /dev calls itself a tmpfs, as a
 // scratch directory does, so it is known by being /dev's.
@@ -33,7 +39,7 @@ func madeByKernel(dir string, st unix.Stat_t) (bool, error) {
 	if err := unix.Statfs(dir, &fs); err != nil {
 		return false, err
 	}
-	if kernelTypes[uint32(fs.Type)] { // fs.Type has another width on every machine
+	if MadeByKernel(fs) {
 		return true, nil
 	}
 	var dev, root unix.Stat_t

@@ -1,0 +1,181 @@
+package changes
+
+import (
+	"path"
+	"slices"
+	"sync"
+	"time"
+
+	"cortexfs.org/libctx/asuser"
+	"cortexfs.org/libctx/paths"
+	"cortexfs.org/libctx/sandbox"
+	"cortexfs.org/libctx/wire"
+	"golang.org/x/sys/unix"
+)
+
+// Ground is the workspace of a run as it was when the run was accepted, and as
+// whom it is looked at.
+type Ground struct {
+	Workspace sandbox.Workspace // what is read-only in it can not be changed by the run
+	Owner     asuser.Identity
+}
+
+// Reach is what a program can change in the workspace.
+type Reach struct {
+	Anything bool
+	Path     string // else: this inside path and the directories on the way to it; "" is nothing
+}
+
+// Tracker knows the runs of one server that change workspaces. The zero value is
+// ready.
+type Tracker struct {
+	mu   sync.Mutex
+	busy map[node][]*Watch
+}
+
+// node is the identity of a file.
+type node struct{ dev, ino uint64 }
+
+// Watch collects what one run may have changed. A nil Watch takes everything and
+// knows nothing. It is safe for several goroutines; End it once, when nothing of
+// the run is left.
+type Watch struct {
+	tracker *Tracker
+	ground  Ground
+
+	mu       sync.Mutex
+	began    bool
+	mark     mark
+	anything bool
+	exact    []string // relative to the workspace
+	beside   bool
+}
+
+// Watch makes the watch of a run.
+func (t *Tracker) Watch(g Ground) *Watch { return &Watch{tracker: t, ground: g} }
+
+func (w *Watch) key() node { return node{w.ground.Workspace.Dev, w.ground.Workspace.Ino} }
+
+// Before takes note that a program is about to run that can change something.
+func (w *Watch) Before(r Reach) {
+	rel, in := below(r.Path)
+	if w == nil || !r.Anything && !in {
+		return
+	}
+	w.mu.Lock()
+	first := !w.began
+	if first {
+		w.began, w.mark = true, now()
+	}
+	if w.anything = w.anything || r.Anything; in && !slices.Contains(w.exact, rel) {
+		w.exact = append(w.exact, rel)
+	}
+	w.mu.Unlock()
+	if first {
+		w.tracker.join(w)
+	}
+}
+
+// below is an inside path relative to the workspace.
+func below(inside string) (rel string, ok bool) {
+	inside = path.Clean(inside)
+	if inside == paths.InWorkspace || !paths.Below(inside, paths.InWorkspace) {
+		return "", false
+	}
+	return inside[len(paths.InWorkspace)+1:], true
+}
+
+// join counts a run among those that change its workspace. Whoever is there
+// already can not be told from it.
+func (t *Tracker) join(w *Watch) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.busy == nil {
+		t.busy = map[node][]*Watch{}
+	}
+	others := t.busy[w.key()]
+	for _, o := range append(others, w) {
+		o.mu.Lock()
+		o.beside = o.beside || len(others) > 0
+		o.mu.Unlock()
+	}
+	t.busy[w.key()] = append(others, w)
+}
+
+// leave is the end of join.
+func (t *Tracker) leave(w *Watch) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	rest := slices.DeleteFunc(t.busy[w.key()], func(o *Watch) bool { return o == w })
+	if t.busy[w.key()] = rest; len(rest) == 0 {
+		delete(t.busy, w.key())
+	}
+}
+
+// End looks at the workspace and says what the run changed; nil is nothing. It
+// takes libctx.WalkTime at most, as long as the file system answers.
+func (w *Watch) End() *wire.Changes {
+	if w == nil {
+		return nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.began {
+		return nil
+	}
+	defer w.tracker.leave(w)
+	l := &look{ground: w.ground, mark: w.mark, found: map[string]*found{}, bare: map[string]bool{}}
+	// What fails is told in the result: the run is over, whatever became of it.
+	_ = w.ground.Owner.Do(func() error {
+		l.look(w.anything, w.exact)
+		return nil
+	})
+	if w.mark.set() {
+		l.lacks(wire.ClockSet)
+	}
+	c := l.sum()
+	if c == nil {
+		return nil
+	}
+	c.Workspace, c.Exact, c.Beside = w.ground.Workspace.Dir, !w.anything, w.beside
+	return c
+}
+
+// mark is a moment by the clock that files get their times from, and by one that
+// nobody can set.
+type mark struct {
+	wall, boot time.Duration
+}
+
+// now is this moment. Times of files are those of the kernel's last tick.
+func now() mark { return mark{read(unix.CLOCK_REALTIME_COARSE), read(unix.CLOCK_BOOTTIME)} }
+
+func read(clock int32) time.Duration {
+	var ts unix.Timespec
+	if err := unix.ClockGettime(clock, &ts); err != nil {
+		return 0 // there are no such kernels; everything counts as changed
+	}
+	return time.Duration(ts.Nano())
+}
+
+// skew is how far the two clocks may drift apart without having been set.
+const skew = 500 * time.Millisecond
+
+// drift is how far the clock was set since the mark.
+func (m mark) drift() time.Duration {
+	n := now()
+	return (n.wall - m.wall) - (n.boot - m.boot)
+}
+
+// set reports whether it was.
+func (m mark) set() bool { return m.drift().Abs() > skew }
+
+// since is the earliest time of a file that counts as changed since the mark, if
+// it has fractions of a second, and if it has none: some file systems round down,
+// to two seconds at worst.
+func (m mark) since() (fine, coarse time.Duration) {
+	if fine = m.wall; m.drift() < -skew {
+		fine += m.drift() // where the mark would be by the clock as it is now
+	}
+	return fine, fine - 2*time.Second
+}
