@@ -63,7 +63,7 @@ soak: ## kill, fill and flood the suite for TIME, then check every ledger (docs/
 bench: ## measure beside the floors, about five minutes (docs/performance.md)
 	@cd tests && go test -run '^$$' -bench . -timeout 20m ./bench
 
-bench-term: ## measure terminals beside tmux, screen and dtach, about ten minutes (docs/performance.md)
+bench-term: ## measure terminals beside tmux, screen and dtach, about a quarter of an hour (docs/performance.md)
 	@scripts/setup tests
 	@cd tests && go test -run '^$$' -bench . -timeout 60m ./benchterm
 
