@@ -10,3 +10,4 @@ import "cortexfs.org/libctx/sandbox"
 func weakRequest(r sandbox.Request) sandbox.Request { return r }
 func weakOptions(options []string) []string         { return options }
 func weakCommand(words []string) []string           { return words }
+func weakEnviron() []string                         { return []string{} }

@@ -3,6 +3,7 @@
 package sandboxrun
 
 import (
+	"os"
 	"slices"
 	"strings"
 
@@ -78,4 +79,14 @@ func weakCommand(command []string) []string {
 		}
 	}
 	return command
+}
+
+// weakEnviron is the environment of bwrap, which is this process's own if it is
+// not kept from it.
+func weakEnviron() []string {
+	if fault.Off("sandbox.environment") {
+		text, _ := os.ReadFile("/proc/self/environ")
+		return strings.Split(strings.TrimSuffix(string(text), "\x00"), "\x00")
+	}
+	return []string{}
 }
