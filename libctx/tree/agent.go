@@ -1,6 +1,7 @@
 package tree
 
 import (
+	"bytes"
 	"crypto/rand"
 	"io"
 	"maps"
@@ -8,8 +9,10 @@ import (
 	"path"
 	"slices"
 	"strconv"
+	"strings"
 
 	"cortexfs.org/libctx"
+	"cortexfs.org/libctx/asuser"
 	"cortexfs.org/libctx/atomicfile"
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/libctx/paths"
@@ -66,12 +69,16 @@ func newAgent(root *atomicfile.Dir, spec *AgentSpec, entry io.Reader) error {
 	}
 	defer dir.Close()
 	temp := ".new-" + rand.Text()
-	defer dir.RemoveAll(temp)        // gone after a success
-	defer dir.RemoveAll(temp + ".d") // likewise
-	if err := writeControls(dir, temp+".d", files); err != nil {
+	defer dir.RemoveAll(temp)            // gone after a success
+	defer removeControls(dir, temp+".d") // likewise
+	as := asuser.Self()
+	if spec.Own {
+		as = spec.Owner
+	}
+	if err := writeControls(dir, temp+".d", files, as); err != nil {
 		return err
 	}
-	if err := writeEntry(dir, temp, entry); err != nil {
+	if err := writeEntry(dir, temp, entry, as); err != nil {
 		return err
 	}
 	return publish(dir, temp, spec.Name)
@@ -82,29 +89,49 @@ func exists(a libctx.Agent) error {
 		WithHint("ctx agent rm %s removes it", a)
 }
 
-func writeControls(dir *atomicfile.Dir, name string, files map[string][]byte) error {
+// writeControls writes the control files as those of a user.
+func writeControls(dir *atomicfile.Dir, name string, files map[string][]byte, as asuser.Identity) error {
 	controls, err := dir.MkdirAll(name, dirPerm)
 	if err != nil {
 		return err
 	}
 	defer controls.Close()
-	for _, file := range slices.Sorted(maps.Keys(files)) {
-		f, err := controls.Create(file, filePerm)
-		if err != nil {
-			return err
-		}
-		_, err = f.Write(files[file])
-		if err := finish(f, err); err != nil {
-			return err
-		}
+	if err := give(controls.FD(), as); err != nil {
+		return err
 	}
-	return controls.Sync()
+	return as.Do(func() error {
+		for _, file := range slices.Sorted(maps.Keys(files)) {
+			f, err := controls.Create(file, filePerm)
+			if err != nil {
+				return err
+			}
+			_, err = f.Write(files[file])
+			if err := finish(f, err); err != nil {
+				return err
+			}
+		}
+		return controls.Sync()
+	})
 }
 
-func writeEntry(dir *atomicfile.Dir, name string, entry io.Reader) error {
+// give gives a file that was just made to a user.
+func give(fd int, to asuser.Identity) error {
+	if to.IsSelf() {
+		return nil
+	}
+	if err := unix.Fchown(fd, int(to.UID), int(to.GID)); err != nil {
+		return errdefs.New(errdefs.KindOf(err), "give a file to uid %d: %w", to.UID, err)
+	}
+	return nil
+}
+
+func writeEntry(dir *atomicfile.Dir, name string, entry io.Reader, as asuser.Identity) error {
 	f, err := dir.Create(name, execPerm)
 	if err != nil {
 		return err
+	}
+	if err := give(int(f.Fd()), as); err != nil {
+		return finish(f, err)
 	}
 	n, err := io.Copy(f, io.LimitReader(entry, libctx.MaxToolFile+1))
 	if err == nil && n > libctx.MaxToolFile {
@@ -140,7 +167,7 @@ func publish(dir *atomicfile.Dir, temp string, a libctx.Agent) error {
 		return err
 	}
 	if err := rename(temp, name); err != nil {
-		dir.RemoveAll(name + ".d")
+		removeControls(dir, name+".d")
 		return err
 	}
 	return dir.Sync()
@@ -158,10 +185,8 @@ func makeHome(root *atomicfile.Dir, spec *AgentSpec) error {
 			return err
 		}
 		defer d.Close()
-		if !spec.Owner.IsSelf() { // then we are root, and the tree is root's
-			if err := unix.Fchown(d.FD(), int(spec.Owner.UID), int(spec.Owner.GID)); err != nil {
-				return errdefs.New(errdefs.KindOf(err), "%s: %w", home, err)
-			}
+		if err := give(d.FD(), spec.Owner); err != nil { // another's: then we are root, and the tree is root's
+			return errdefs.New(errdefs.KindOf(err), "%s: %w", home, err)
 		}
 	} else if err != nil {
 		return err
@@ -182,8 +207,19 @@ func makeHome(root *atomicfile.Dir, spec *AgentSpec) error {
 
 // entryOf is the content of the agent's entry.
 func entryOf(spec *AgentSpec) (io.ReadCloser, error) {
-	if spec.Exec != "" {
+	switch {
+	case spec.Exec != "":
 		return openExec(spec.Exec)
+	case spec.Program != nil:
+		start := make([]byte, len(elf))
+		n, err := io.ReadFull(spec.Program, start)
+		switch {
+		case err != nil && err != io.ErrUnexpectedEOF && err != io.EOF:
+			return nil, errdefs.New(errdefs.KindOf(err), "program of %s: %w", spec.Name, err)
+		case !runs(start[:n]):
+			return nil, neither("of " + string(spec.Name))
+		}
+		return io.NopCloser(io.MultiReader(bytes.NewReader(start[:n]), spec.Program)), nil
 	}
 	return io.NopCloser(modelEntry(spec.Name)), nil
 }
@@ -219,6 +255,41 @@ func RemoveAgent(l paths.Layout, a libctx.Agent, purge bool) error {
 	})
 }
 
+// removeControls removes a control directory: what is in one of another user's
+// with that user's rights, which is all that root then has there.
+func removeControls(dir *atomicfile.Dir, rel string) error {
+	st, err := dir.Lstat(rel)
+	if err == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR {
+		var id asuser.Identity
+		if id, err = identity(st.Uid); err == nil {
+			err = id.Do(func() error { return empty(dir, rel) })
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return dir.RemoveAll(rel)
+}
+
+// empty removes all that is in a directory.
+func empty(dir *atomicfile.Dir, rel string) error {
+	sub, err := dir.Sub(rel)
+	if err != nil {
+		return err
+	}
+	defer sub.Close()
+	entries, err := sub.ReadDir(".")
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if err := sub.RemoveAll(e.Name()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func removeAgent(root *atomicfile.Dir, a libctx.Agent) error {
 	found := false
 	for _, rel := range []string{string(a), string(a) + ".d", string(a) + ".sock"} {
@@ -229,7 +300,11 @@ func removeAgent(root *atomicfile.Dir, a libctx.Agent) error {
 			return err
 		}
 		found = true
-		if err := root.RemoveAll(rel); err != nil && !errdefs.Is(err, errdefs.NotFound) {
+		remove := root.RemoveAll
+		if strings.HasSuffix(rel, ".d") {
+			remove = func(rel string) error { return removeControls(root, rel) }
+		}
+		if err := remove(rel); err != nil && !errdefs.Is(err, errdefs.NotFound) {
 			return err
 		}
 	}

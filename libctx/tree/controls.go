@@ -52,7 +52,12 @@ func SetControl(l paths.Layout, a libctx.Agent, file string, text []byte) error 
 		if err := together(dir, file); err != nil {
 			return err
 		}
-		return dir.Replace(file, text, filePerm)
+		// In a directory of another user's, root is a stranger like others.
+		keeper, err := keeperOf(dir)
+		if err != nil {
+			return err
+		}
+		return keeper.Do(func() error { return dir.Replace(file, text, filePerm) })
 	}
 	if file != "model" && file != "window" {
 		return change(l, write)
@@ -196,4 +201,54 @@ func identity(uid uint32) (asuser.Identity, error) {
 	}
 	id, _, err := asuser.Lookup(uid)
 	return id, err
+}
+
+// keeperOf is who writes an open control directory: its owner.
+func keeperOf(dir *atomicfile.Dir) (asuser.Identity, error) {
+	var st unix.Stat_t
+	if err := unix.Fstat(dir.FD(), &st); err != nil {
+		return asuser.Identity{}, errdefs.New(errdefs.IO, "%s: %w", dir.Path(), err)
+	}
+	return identity(st.Uid)
+}
+
+// Keeper is the uid whose word an agent's control files are: the owner of its
+// control directory, or of what stands in its place.
+func Keeper(l paths.Layout, a libctx.Agent) (uid uint32, err error) {
+	err = inside(l, func(root *atomicfile.Dir) error {
+		for _, name := range []string{string(a) + ".d", string(a)} {
+			st, err := root.Lstat(path.Join("agent", name))
+			if err == nil {
+				uid = st.Uid
+				return nil
+			}
+			if !errdefs.Is(err, errdefs.NotFound) {
+				return err
+			}
+		}
+		return errdefs.New(errdefs.NotFound, "no agent %q", a).WithHint("ctx agent ls lists them")
+	})
+	return uid, err
+}
+
+// Kept counts the agents whose control directories are a user's.
+func Kept(l paths.Layout, uid uint32) (n int, err error) {
+	err = inside(l, func(root *atomicfile.Dir) error {
+		entries, err := root.ReadDir("agent")
+		if err != nil {
+			return err
+		}
+		for _, e := range entries {
+			info, err := e.Info()
+			if err != nil {
+				return err
+			}
+			st, ok := info.Sys().(unix.Stat_t)
+			if ok && e.IsDir() && st.Uid == uid {
+				n++
+			}
+		}
+		return nil
+	})
+	return n, err
 }

@@ -20,18 +20,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// AgentSpec is a new agent. Exactly one of Exec and Model is set.
+// AgentSpec is a new agent. Exactly one of Exec, Program and Model is set.
 type AgentSpec struct {
-	Name   libctx.Agent
-	Owner  asuser.Identity
-	Exec   string        // file to copy; must be a program or a script with an interpreter line
-	Model  libctx.Model  // model that drives it
-	Perm   *control.Perm // nil: the least bits the tools need
-	Tools  []libctx.Tool // tools it may use
-	Native []libctx.Tool // tools it may use and call directly
-	Mounts []mount.Line  // besides the default table
-	Allow  []string      // more policy, each "CLASS:NAME PERMISSION"
-	System []byte        // system.md; nil: none
+	Name    libctx.Agent
+	Owner   asuser.Identity
+	Exec    string        // file to copy; must be a program or a script with an interpreter line
+	Program io.Reader     // the content of such a file
+	Model   libctx.Model  // model that drives it
+	Perm    *control.Perm // nil: the least bits the tools need
+	Tools   []libctx.Tool // tools it may use
+	Native  []libctx.Tool // tools it may use and call directly
+	Mounts  []mount.Line  // besides the default table
+	Allow   []string      // more policy, each "CLASS:NAME PERMISSION"
+	System  []byte        // system.md; nil: none
+	Own     bool          // its files are the owner's, whose word they then are; else the tree's owner's
 
 	use libctx.Model // what its policy calls Model
 }
@@ -62,13 +64,16 @@ func (s *AgentSpec) check() error {
 		return err
 	}
 	switch {
-	case s.Exec == "" && s.Model == "":
+	case !s.executable() && s.Model == "":
 		return errdefs.New(errdefs.Invalid, "agent %s: neither a program nor a model drives it", s.Name)
-	case s.Exec != "" && s.Model != "":
+	case s.executable() && s.Model != "":
 		return errdefs.New(errdefs.Invalid, "agent %s: a program and a model can not both drive it", s.Name)
 	}
 	return nil
 }
+
+// executable reports whether a program drives the agent.
+func (s *AgentSpec) executable() bool { return s.Exec != "" || s.Program != nil }
 
 // tools lists the tools of both kinds once each, without tsh, which every agent
 // has.
@@ -85,7 +90,7 @@ func (s *AgentSpec) tools() []libctx.Tool {
 // native lists what goes into the tools control: what an executable agent may
 // yield directly, what a model sees beside tsh.
 func (s *AgentSpec) native() []libctx.Tool {
-	if s.Exec != "" {
+	if s.executable() {
 		return s.tools()
 	}
 	var list []libctx.Tool
@@ -132,7 +137,7 @@ func (s *AgentSpec) files(root *atomicfile.Dir) (map[string][]byte, error) {
 		}
 		files["tools"] = control.List(names)
 	}
-	if s.Exec != "" {
+	if s.executable() {
 		files["abi"] = control.Line(libctx.ABI)
 	} else {
 		files["model"] = control.Line(string(s.Model))
@@ -252,7 +257,7 @@ func openExec(name string) (*os.File, error) {
 		f.Close()
 		return nil, refuse(errdefs.KindOf(err), "%w", err)
 	}
-	magic := make([]byte, 4)
+	magic := make([]byte, len(elf))
 	n, _ := io.ReadFull(f, magic)
 	_, seekErr := f.Seek(0, io.SeekStart)
 	switch {
@@ -260,9 +265,8 @@ func openExec(name string) (*os.File, error) {
 		err = refuse(errdefs.Invalid, "is not a regular file")
 	case st.Size() > libctx.MaxToolFile:
 		err = refuse(errdefs.TooBig, "is %d bytes, over the limit of %d", st.Size(), libctx.MaxToolFile)
-	case !strings.HasPrefix(string(magic[:n]), "#!") && string(magic[:n]) != "\x7fELF":
-		err = errdefs.New(errdefs.Invalid, "program %s: is neither an executable nor a script", name).
-			WithHint("begin a script with its interpreter, for example #!/usr/bin/python3")
+	case !runs(magic[:n]):
+		err = neither(name)
 	case seekErr != nil:
 		err = refuse(errdefs.IO, "%w", seekErr)
 	}
@@ -271,4 +275,17 @@ func openExec(name string) (*os.File, error) {
 		return nil, err
 	}
 	return f, nil
+}
+
+// elf is how a program begins that is no script.
+const elf = "\x7fELF"
+
+// runs reports whether a kernel could run a file that begins so.
+func runs(start []byte) bool {
+	return strings.HasPrefix(string(start), "#!") || string(start) == elf
+}
+
+func neither(name string) error {
+	return errdefs.New(errdefs.Invalid, "program %s: is neither an executable nor a script", name).
+		WithHint("begin a script with its interpreter, for example #!/usr/bin/python3")
 }
