@@ -5,10 +5,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"cortexfs.org/libctx/mount"
+	"cortexfs.org/libctx/procid"
 	"cortexfs.org/libctx/sandbox"
 	"golang.org/x/sys/unix"
 )
@@ -135,5 +137,48 @@ print(reach("%[1]s"), reach("own-%[1]s"))
 	}
 	if got := w.python(program, func(s *sandbox.Spec) { s.Network = true }); got != want {
 		t.Errorf("with network: %s, want %s", got, want)
+	}
+}
+
+// TestSpareHoldsNothing: a sandbox that waits for a call has nothing of the host,
+// or of the call before, in any of its processes.
+func TestSpareHoldsNothing(t *testing.T) {
+	w := newWorld(t)
+	dir, err := unix.Open(w.dir, unix.O_RDONLY|unix.O_DIRECTORY, 0) // for every child to have
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(dir)
+	first := w.prepared(w.spec()).PID
+	launcher, err := procid.Parent(first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inside, err := procid.Children(first)
+	if err != nil || len(inside) != 1 {
+		t.Fatalf("in the sandbox are %v, %v", inside, err)
+	}
+	for _, pid := range []int{launcher, first, inside[0]} {
+		entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
+		if err != nil && os.Geteuid() != 0 {
+			continue // closed to its own user
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		sockets := 0
+		for _, e := range entries {
+			what, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/%s", pid, e.Name()))
+			kind, _, _ := strings.Cut(what, ":")
+			if err == nil && !slices.Contains([]string{os.DevNull, "pipe", "socket", "anon_inode"}, kind) {
+				t.Errorf("process %d has %s open", pid, what)
+			}
+			if kind == "socket" {
+				sockets++
+			}
+		}
+		if sockets > 1 { // the channel
+			t.Errorf("process %d has %d sockets", pid, sockets)
+		}
 	}
 }
