@@ -28,6 +28,7 @@ type Tool struct {
 // Tools lists the built-in tools, sorted by name.
 func Tools() []Tool {
 	tools := []Tool{
+		{Name: "agent.update", Effect: control.HostMutation, Cap: "self"},
 		{Name: "bash", Effect: control.HostProcess, Cap: "execute"},
 		{Name: "fs.list", Effect: control.WorkspaceRead, Cap: "read", Replay: true, Parallel: true},
 		{Name: "fs.read", Effect: control.WorkspaceRead, Cap: "read", Replay: true, Parallel: true},

@@ -58,7 +58,8 @@ func TestToolsAreSortedAndNamed(t *testing.T) {
 
 func TestPermissionsFollowEffects(t *testing.T) {
 	want := map[libctx.Tool]string{
-		"fs.read": "r--", "fs.list": "r--", "fs.stat": "r--", "fs.search": "r--", "fs.write": "-w-", "fs.replace": "-w-",
+		"agent.update": "-w-", // which admission does not ask for: it changes nothing but its own agent
+		"fs.read":      "r--", "fs.list": "r--", "fs.stat": "r--", "fs.search": "r--", "fs.write": "-w-", "fs.replace": "-w-",
 		"shell.exec": "--x", "bash": "--x", "tmux": "--x", "zellij": "--x", "tsh": "---", "tsh.config": "---",
 	}
 	if len(want) != len(Tools()) {
@@ -173,6 +174,12 @@ func TestSchemas(t *testing.T) {
 		{"shell.exec", `{"cmd":"true","timeout_ms":3600000}`, true},
 		{"shell.exec", `{"cmd":"true","timeout_ms":3600001}`, false},
 		{"shell.exec", `{"cmd":""}`, false},
+		{"agent.update", `{"control":"system.md","content":""}`, true},
+		{"agent.update", `{"control":"prompt.template.md","content":"x"}`, true},
+		{"agent.update", `{"control":"policy","content":"x"}`, false},
+		{"agent.update", `{"control":"system.md"}`, false},
+		{"agent.update", `{"control":"system.md","content":"` + strings.Repeat("x", 8193) + `"}`, false},
+		{"agent.update", `{"control":"system.md","content":"x","agent":"other"}`, false},
 		{"tsh", `{"args":["tools"]}`, true},
 		{"tsh", `{"args":[]}`, false},
 		{"tsh", `{"args":[` + strings.TrimSuffix(strings.Repeat(`"a",`, 65), ",") + `]}`, false},

@@ -74,7 +74,7 @@ func (c *Caller) Decide(r *run.Run, call toolrun.Call) (*Pending, error) {
 	if call.Workspace == "" {
 		call.Workspace, call.Cwd = r.Places.Workspace, r.Places.Cwd
 	}
-	call.Loaded = r.Loaded()
+	call.Loaded, call.Control = r.Loaded(), r.Control
 	admitted, decision, err := c.Tools.Admit(call)
 	if err != nil {
 		return nil, err

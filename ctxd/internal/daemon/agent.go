@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"cortexfs.org/ctxd/internal/calls"
+	"cortexfs.org/ctxd/internal/capsock"
 	"cortexfs.org/ctxd/internal/config"
 	"cortexfs.org/ctxd/internal/emit"
 	"cortexfs.org/ctxd/internal/engine"
@@ -124,9 +125,12 @@ func Agent(ctx context.Context, name string, o Options) error {
 	caller := &calls.Caller{Tools: tools, Log: logger}
 	models := modelclient.New(layout, config.Program("ctxmodel"))
 	defer models.Close()
+	capabilities := capsock.New(capsock.Config{Layout: layout, Agent: agent, Owner: owner, Log: logger})
+	defer capabilities.Close()
 	work := &worker{
-		Host:   &host.Host{Tools: tools, Calls: caller, Log: logger},
-		engine: &engine.Engine{Tools: tools, Calls: caller, Models: models, Log: logger},
+		Host:         &host.Host{Tools: tools, Calls: caller, Log: logger},
+		engine:       &engine.Engine{Tools: tools, Calls: caller, Models: models, Log: logger},
+		capabilities: capabilities,
 	}
 	boxes := &sandboxes{cfg: sandboxrun.Config{Entry: ctxtool, Log: logger}, work: work.Host, log: logger}
 	defer boxes.close()

@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 
+	"cortexfs.org/ctxd/internal/capsock"
 	"cortexfs.org/ctxd/internal/engine"
 	"cortexfs.org/ctxd/internal/host"
 	"cortexfs.org/ctxd/internal/run"
@@ -14,8 +15,9 @@ import (
 // runs.
 type worker struct {
 	*host.Host
-	engine *engine.Engine
-	boxes  *sandboxes
+	engine       *engine.Engine
+	boxes        *sandboxes
+	capabilities *capsock.Keeper
 }
 
 // Load implements run.Worker.
@@ -29,13 +31,34 @@ func (w *worker) Load() (run.Agent, error) {
 // Drive implements run.Worker.
 func (w *worker) Drive(ctx context.Context, r *run.Run) error {
 	a, err := view.Load(w.Tools.Layout, w.Tools.Agent)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case a.Executable:
-		return w.Host.Drive(ctx, a, r)
 	}
-	return w.engine.Drive(ctx, a, r)
+	return w.capable(r, func() error {
+		if a.Executable {
+			return w.Host.Drive(ctx, a, r)
+		}
+		if !r.ToolFree {
+			w.Tools.Foresee(a, r.Places.Workspace, r.Control.Path()) // while the model thinks
+		}
+		return w.engine.Drive(ctx, a, r)
+	})
+}
+
+// Tool implements run.Worker.
+func (w *worker) Tool(ctx context.Context, r *run.Run) error {
+	return w.capable(r, func() error { return w.Host.Tool(ctx, r) })
+}
+
+// capable carries out a run with its capability.
+func (w *worker) capable(r *run.Run, work func() error) error {
+	c, err := w.capabilities.Open(r.Session, r.ID)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	r.Control = c
+	return work()
 }
 
 // refusing is the worker of a server that can only refuse.

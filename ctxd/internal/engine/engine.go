@@ -35,17 +35,18 @@ type drive struct {
 	*Engine
 	run    *run.Run
 	around preamble.Surroundings
+	told   *view.Agent // as the run found it: its prompt texts are those of the whole run
 
 	answered libctx.Model  // the model's name that answered last, as the chain has it
 	reach    int64         // bytes of the branch that the last request was made of
-	told     wire.Context  // the last one that was recorded
+	noted    wire.Context  // the last one that was recorded
 	wrote    chan struct{} // closed when the snapshots are written; nil before they are begun
 	deaf     deaf
 }
 
 // Drive carries out a send to a model agent, which was read for it.
 func (e *Engine) Drive(ctx context.Context, a *view.Agent, r *run.Run) error {
-	d := &drive{Engine: e, run: r}
+	d := &drive{Engine: e, run: r, told: a}
 	d.look(a)
 	defer d.wait()
 	if err := d.replay(ctx, a); err != nil {

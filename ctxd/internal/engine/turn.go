@@ -19,7 +19,8 @@ import (
 
 // turn asks the model once, carries out what it answers, and says how the run
 // goes on. The agent's files are read anew, so that a change between two turns
-// counts.
+// counts; but what the agent is told of itself, which it may have changed, counts
+// from the next run on.
 func (d *drive) turn(ctx context.Context) (step, error) {
 	a, err := d.load()
 	if err != nil {
@@ -28,6 +29,7 @@ func (d *drive) turn(ctx context.Context) (step, error) {
 	if a.Executable {
 		return end, errdefs.New(errdefs.Invalid, "agent %s has become an executable agent while its run went on", a.Name)
 	}
+	a.System, a.Template = d.told.System, d.told.Template
 	free := d.run.ToolFree // what the request says; a finish may come meanwhile
 	said, c, err := d.ask(ctx, a)
 	if err != nil {
@@ -174,10 +176,10 @@ func (d *drive) conversation(in *prompt.Input) error {
 // note records that history has left the prompt, when more of it has.
 func (d *drive) note(f *prompt.Fitted, older bool) error {
 	now := wire.Context{Head: wire.Head{Type: "context"}, Dropped: f.Dropped, Older: older, Clipped: f.Clipped}
-	if now.Dropped == d.told.Dropped && now.Older == d.told.Older && now.Clipped == d.told.Clipped {
+	if now.Dropped == d.noted.Dropped && now.Older == d.noted.Older && now.Clipped == d.noted.Clipped {
 		return nil
 	}
-	d.told = now
+	d.noted = now
 	now.Bytes = int(f.Bytes)
 	return d.run.Record(&now)
 }

@@ -8,10 +8,12 @@ import (
 
 	"cortexfs.org/ctxd/internal/run"
 	"cortexfs.org/ctxd/internal/sandboxrun"
+	"cortexfs.org/ctxd/internal/toolrun"
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/capture"
 	"cortexfs.org/libctx/envelope"
 	"cortexfs.org/libctx/errdefs"
+	"cortexfs.org/libctx/procid"
 	"cortexfs.org/libctx/wire"
 )
 
@@ -32,20 +34,23 @@ func (h *Host) step(ctx context.Context, r *run.Run, inv *envelope.Invocation) (
 	if err != nil {
 		return output{}, err
 	}
-	spec, release, err := h.Tools.AgentSpec(a, r.Places.Workspace, r.Places.Cwd)
+	spec, release, err := h.Tools.AgentSpec(a, r.Places.Workspace, r.Places.Cwd, r.Control.Path())
 	if err != nil {
 		return output{}, err
 	}
 	defer release()
 	spec.Env = a.Environ(
-		"CTX_SESSION="+string(r.Session), "CTX_RUN_ID="+string(r.ID), fmt.Sprintf("CTX_STEP=%d", inv.Step))
+		"CTX_SESSION="+string(r.Session), "CTX_RUN_ID="+string(r.ID), fmt.Sprintf("CTX_STEP=%d", inv.Step), toolrun.ControlVariable)
 
 	limited, cancel := context.WithTimeoutCause(ctx, libctx.AgentStepTimeout,
 		errdefs.New(errdefs.Timeout, "the agent's step %d took longer than %s", inv.Step, libctx.AgentStepTimeout))
 	defer cancel()
 	reader := &stepReader{run: r, frames: envelope.NewOutput(r.ID)}
 	stderr := capture.New(libctx.MaxAgentStderr)
-	end, err := h.Launcher.Run(limited, spec, sandboxrun.Stdio{Stdin: body, Stdout: reader, Stderr: stderr})
+	end, err := h.Launcher.Run(limited, spec, sandboxrun.Stdio{
+		Stdin: body, Stdout: reader, Stderr: stderr,
+		Started: func(first procid.ID) error { return r.Control.Register(first, "") },
+	})
 	if ctx.Err() != nil {
 		return output{}, context.Cause(ctx)
 	}

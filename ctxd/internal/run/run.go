@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"cortexfs.org/ctxd/internal/approval"
+	"cortexfs.org/ctxd/internal/capsock"
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/libctx/session"
@@ -60,6 +61,9 @@ type Run struct {
 	Args     []string // of a tsh
 	ToolFree bool     // no tool may be called; Deliver may set it
 	Places   Places
+	// Control is what programs of the run may ask for; its worker sets it, for as
+	// long as it works.
+	Control *capsock.Capability
 
 	payload string        // digest of what the client asked for
 	client  Client        // whose request began the run, and who answers its questions

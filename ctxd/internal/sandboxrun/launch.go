@@ -8,6 +8,7 @@ import (
 
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/libctx/fault"
+	"cortexfs.org/libctx/procid"
 	"golang.org/x/sys/unix"
 )
 
@@ -23,12 +24,14 @@ type launch struct {
 	gate    *os.File // it goes on when this is written, or closed
 	channel *os.File // the entry step gets its request here, and answers
 	mounts  *os.File // the mount table since before it was prepared; nil if it was launched for its call
+	known   bool     // Stdio.Started was told of it
 }
 
 // launch starts a sandbox and returns it once its first process is known; the
-// entry step in there waits for its request then, or soon will. On an error
-// nothing of it is left. The caller serves or ends the launch, and closes it.
-func (l *Launcher) launch(ctx context.Context, p *plan) (*launch, error) {
+// entry step in there waits for its request then, or soon will. One that is for a
+// call at hand is told, if that is set, to started before its gate opens. On an
+// error nothing of it is left. The caller serves or ends the launch, and closes it.
+func (l *Launcher) launch(ctx context.Context, p *plan, started func(procid.ID) error) (*launch, error) {
 	n := &launch{}
 	argv, err := n.descriptors(p, l.filter)
 	if err == nil {
@@ -41,20 +44,36 @@ func (l *Launcher) launch(ctx context.Context, p *plan) (*launch, error) {
 	fault.Point("sandbox.started")
 	n.handedOver()
 	err = untilDone(ctx, n.status, func() error { return n.find(n.status) })
+	var refused error
 	if err == nil && ctx.Err() == nil {
+		refused = n.tell(started)
+	}
+	if err == nil && refused == nil && ctx.Err() == nil {
 		fault.Point("sandbox.gate")
 		n.await()
 		n.gate.Write([]byte{1}) // if bwrap is gone, its words and the channel's end tell
 		return n, nil
 	}
 	n.abandon()
-	if ctx.Err() != nil {
+	switch {
+	case ctx.Err() != nil:
 		err = interrupted(ctx)
-	} else {
+	case refused != nil:
+		err = refused
+	default:
 		err = n.explain(err)
 	}
 	n.close()
 	return nil, err
+}
+
+// tell tells of the first process, once.
+func (n *launch) tell(started func(procid.ID) error) error {
+	if started == nil || n.known {
+		return nil
+	}
+	n.known = true
+	return started(n.id)
 }
 
 // descriptors makes the descriptors and the command line of a launch.

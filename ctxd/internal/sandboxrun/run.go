@@ -52,7 +52,7 @@ func (l *Launcher) Run(ctx context.Context, s sandbox.Spec, stdio Stdio) (Result
 	n, prepared := l.spares.take(ctx, p.fixed)
 	defer func() { l.spares.leave(s, p.fixed, err == nil && s.Kind != sandbox.Terminal) }()
 	if !prepared {
-		if n, err = l.launch(ctx, p); err != nil {
+		if n, err = l.launch(ctx, p, stdio.Started); err != nil {
 			return Result{}, err
 		}
 	}
@@ -69,7 +69,7 @@ func (l *Launcher) Run(ctx context.Context, s sandbox.Spec, stdio Stdio) (Result
 	if prepared && !handed && ctx.Err() == nil && (errdefs.Is(err, errdefs.Denied) || errdefs.Is(err, errdefs.Unavailable)) {
 		n.close()
 		prepared = false
-		if n, err = l.launch(ctx, p); err != nil {
+		if n, err = l.launch(ctx, p, stdio.Started); err != nil {
 			return Result{}, err
 		}
 		err = n.serve(ctx, p, stdio, tell)
@@ -87,10 +87,7 @@ func (l *Launcher) Run(ctx context.Context, s sandbox.Spec, stdio Stdio) (Result
 // follows that to its end; handed is called once the payload has the process.
 // On return nothing of the sandbox is left.
 func (n *launch) serve(ctx context.Context, p *plan, stdio Stdio, handed func()) error {
-	var err error
-	if stdio.Started != nil {
-		err = stdio.Started(n.id)
-	}
+	err := n.tell(stdio.Started)
 	if err == nil && ctx.Err() != nil {
 		err = interrupted(ctx)
 	}

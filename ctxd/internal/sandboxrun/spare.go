@@ -221,7 +221,7 @@ func (s *spares) fill(sp *spare, spec sandbox.Spec) (ready *launch, err error) {
 	if p.fixed != sp.fixed {
 		return nil, errdefs.New(errdefs.Cancelled, "what it was to show has changed")
 	}
-	n, err := s.launcher.launch(sp.ctx, p)
+	n, err := s.launcher.launch(sp.ctx, p, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -19,11 +19,15 @@ import (
 	"cortexfs.org/libctx/workspace"
 )
 
-// AgentSpec is the sandbox of one step of the agent's own executable; release
-// gives the prepared view back.
-func (r *Runner) AgentSpec(a *view.Agent, workspace, cwd string) (spec sandbox.Spec, release func(), err error) {
+// ControlVariable tells the programs of a run where its capability socket is. It is
+// no secret and proves nothing.
+const ControlVariable = "CTX_CONTROL_SOCKET=" + sandbox.InControl
+
+// AgentSpec is the sandbox of one step of the agent's own executable, with the
+// run's capability socket; release gives the prepared view back.
+func (r *Runner) AgentSpec(a *view.Agent, workspace, cwd, control string) (spec sandbox.Spec, release func(), err error) {
 	spec, release, err = r.spec(a, workspace, cwd, nil)
-	spec.Kind = sandbox.Agent
+	spec.Kind, spec.Control = sandbox.Agent, control
 	spec.Argv = []string{filepath.Join(paths.InRoot, "agent", string(r.Agent))}
 	return spec, release, err
 }
@@ -76,12 +80,13 @@ func (r *Runner) TerminalSpec(a *view.Agent, t Terminal) (spec sandbox.Spec, liv
 
 // Foresee has a sandbox prepared for the first call of a run that begins. What is
 // wrong with it that call says, and every call looks at everything itself.
-func (r *Runner) Foresee(a *view.Agent, workspace string) {
+func (r *Runner) Foresee(a *view.Agent, workspace, control string) {
 	spec, release, err := r.spec(a, workspace, "", nil)
 	if err != nil {
 		return
 	}
-	defer release()                    // the view's identity is compared, should it go meanwhile
+	defer release() // the view's identity is compared, should it go meanwhile
+	spec.Control = control
 	spec.Argv = []string{paths.InRoot} // none yet
 	r.Launcher.Prepare(spec)
 }

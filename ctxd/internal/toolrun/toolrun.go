@@ -14,11 +14,13 @@ import (
 	"time"
 
 	"cortexfs.org/ctxd/internal/broker"
+	"cortexfs.org/ctxd/internal/capsock"
 	"cortexfs.org/ctxd/internal/sandboxrun"
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/capture"
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/libctx/paths"
+	"cortexfs.org/libctx/procid"
 	"cortexfs.org/libctx/sandbox"
 	"cortexfs.org/libctx/toolshell"
 	"cortexfs.org/libctx/toolwire"
@@ -53,6 +55,8 @@ type Call struct {
 	// Loaded is the loaded tools of a session that lives in memory, nil for one
 	// with a directory.
 	Loaded *toolshell.Memory
+	// Control is the run's capability, nil for a call that is only judged.
+	Control *capsock.Capability
 }
 
 // Result is what a call came to. Status is "ok" or "error".
@@ -101,12 +105,12 @@ func (a *Admitted) sandboxed(ctx context.Context, permit *broker.Permit) (Result
 	// A tool of mode json answers as a whole or not at all. It is told when its
 	// time is up and gets a little more, to answer with what it has.
 	mode, timeout := "cli", a.agent.Timeout
-	env := append([]string{"CTX_SESSION=" + string(a.call.Session), "CTX_RUN_ID=" + string(a.call.Run)}, a.call.Env...)
+	env := append([]string{"CTX_SESSION=" + string(a.call.Session), "CTX_RUN_ID=" + string(a.call.Run), ControlVariable}, a.call.Env...)
 	if !a.tool.CLIOnly {
 		mode, timeout = "json", timeout+libctx.ToolTimeoutGrace
 		env = append(env, "CTX_TOOL_TIMEOUT_MS="+strconv.FormatInt(a.agent.Timeout.Milliseconds(), 10))
 	}
-	spec.Kind = sandbox.Tool
+	spec.Kind, spec.Control = sandbox.Tool, a.call.Control.Path()
 	spec.Argv = []string{a.tool.Path}
 	spec.Env = a.agent.Environ(append(env, "CTX_TOOL_MODE="+mode)...)
 
@@ -128,6 +132,11 @@ func (a *Admitted) sandboxed(ctx context.Context, permit *broker.Permit) (Result
 	return res, err
 }
 
+// started lets the processes of the call's sandbox use the run's capability.
+func (a *Admitted) started(first procid.ID) error {
+	return a.call.Control.Register(first, a.inner.Name)
+}
+
 // cli runs a tool that takes words and prints text.
 func (a *Admitted) cli(ctx context.Context, spec sandbox.Spec) (Result, error) {
 	var form struct {
@@ -139,7 +148,7 @@ func (a *Admitted) cli(ctx context.Context, spec sandbox.Spec) (Result, error) {
 	spec.Argv = append(spec.Argv, form.Args...)
 	out := capture.New(libctx.MaxToolResultHard)
 	stderr := capture.New(libctx.MaxToolStderr)
-	end, err := a.runner.Launcher.Run(ctx, spec, sandboxrun.Stdio{Stdout: out, Stderr: stderr})
+	end, err := a.runner.Launcher.Run(ctx, spec, sandboxrun.Stdio{Stdout: out, Stderr: stderr, Started: a.started})
 	res := Result{Status: "ok", Content: out.Text(), Truncated: out.Truncated(), Duration: end.Duration}
 	if err != nil {
 		res.Status = "error"
@@ -162,7 +171,7 @@ func (a *Admitted) json(ctx context.Context, spec sandbox.Spec) (Result, error) 
 	stdout := &bounded{max: libctx.MaxToolOutput}
 	stderr := capture.New(libctx.MaxToolStderr)
 	end, err := a.runner.Launcher.Run(ctx, spec, sandboxrun.Stdio{
-		Stdin: append(stdin, '\n'), Stdout: stdout, Stderr: stderr,
+		Stdin: append(stdin, '\n'), Stdout: stdout, Stderr: stderr, Started: a.started,
 	})
 	res := Result{Status: "error", Duration: end.Duration}
 	if errors.Is(err, errFlood) {

@@ -30,7 +30,8 @@ type Form struct {
 
 // forms has a row for each tool that ctxtool serves.
 var forms = map[libctx.Tool]Form{
-	"bash": {Argv: true},
+	"agent.update": {Operands: []string{"control", "content"}, Needed: 2},
+	"bash":         {Argv: true},
 	"fs.list": {
 		Operands: []string{"path"}, Numbers: []string{"depth", "limit"}, Texts: []string{"after"}, Switches: []string{"recursive"},
 	},

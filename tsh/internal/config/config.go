@@ -22,11 +22,22 @@ type Tool struct {
 	Session string        // CTX_SESSION; empty outside of one
 	Environ []string      // for commands that a tool starts: all but CTX_TOOL_…
 	Shell   Shell         // for tools about the tool shell
+	Self    Self          // for tools about the agent that calls them
+}
+
+// Self is whose process it is, as its host says; all are empty outside of runs.
+// Nothing of it proves anything to the host, who knows.
+type Self struct {
+	Socket  string // CTX_CONTROL_SOCKET
+	Agent   string // CTX_AGENT
+	Session string // CTX_SESSION
+	Run     string // CTX_RUN_ID
 }
 
 // ForTool reads the environment of a built-in tool.
 func ForTool() Tool {
 	t := Tool{Run: os.Getenv("CTX_RUN_ID"), JSON: os.Getenv("CTX_TOOL_MODE") == "json", Shell: ForShell()}
+	t.Self = Self{Socket: os.Getenv("CTX_CONTROL_SOCKET"), Agent: t.Shell.Agent, Session: t.Shell.Session, Run: t.Shell.Run}
 	if session, err := libctx.ParseSession(os.Getenv("CTX_SESSION")); err == nil && t.JSON {
 		t.Session, t.Home = string(session), os.Getenv("HOME")
 	}

@@ -22,6 +22,7 @@ import (
 	"cortexfs.org/tsh/internal/tool/settings"
 	"cortexfs.org/tsh/internal/tool/shell"
 	"cortexfs.org/tsh/internal/tool/spill"
+	"cortexfs.org/tsh/internal/tool/update"
 	"cortexfs.org/tsh/internal/toolfile"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -43,7 +44,7 @@ func Tools(conf config.Tool, live io.Writer) []tool.Tool {
 		run.Spill = spill.Place{Home: conf.Home, Dir: paths.SpillDir + "/" + conf.Session, Run: conf.Run}
 	}
 	return []tool.Tool{
-		shell.Bash(run), fs.List, fs.Read, edit.Replace, search.Search(conf.Timeout), fs.Stat, edit.Write, shell.Exec(run),
+		update.Tool(conf.Self), shell.Bash(run), fs.List, fs.Read, edit.Replace, search.Search(conf.Timeout), fs.Stat, edit.Write, shell.Exec(run),
 		shell.Program("tmux", run), settings.Tsh(conf.Shell), shell.Program("zellij", run),
 	}
 }

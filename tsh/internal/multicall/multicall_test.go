@@ -3,6 +3,7 @@ package multicall
 import (
 	"bytes"
 	"errors"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,8 +14,10 @@ import (
 	"cortexfs.org/libctx/builtin"
 	"cortexfs.org/libctx/builtin/about"
 	"cortexfs.org/libctx/builtin/program"
+	"cortexfs.org/libctx/capwire"
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/libctx/toolwire"
+	"cortexfs.org/libctx/wire"
 	"cortexfs.org/tsh/internal/config"
 	"cortexfs.org/tsh/internal/tool"
 )
@@ -202,6 +205,10 @@ func TestExamples(t *testing.T) {
 			must(t, err)
 			conf := config.Tool{Environ: []string{"PATH=/usr/bin:/bin"}}
 			conf.Shell.Paths.CTXRoot = cwd + "/tree"
+			conf.Self = config.Self{Socket: "self", Agent: "coder", Session: "default", Run: string(libctx.NewRun())}
+			if name.Name == "agent.update" {
+				daemon(t, conf.Self.Socket)
+			}
 			words, err := exec.Command("/bin/sh", "-c", `printf '%s\0' `+line).Output()
 			must(t, err)
 			args := strings.Split(strings.TrimSuffix(string(words), "\x00"), "\x00")
@@ -214,6 +221,28 @@ func TestExamples(t *testing.T) {
 			}
 		}
 	}
+}
+
+// daemon does all that one request wants.
+func daemon(t *testing.T, socket string) {
+	t.Helper()
+	l, err := net.Listen("unix", socket)
+	must(t, err)
+	go func() {
+		defer l.Close()
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		defer c.Close()
+		line, _ := wire.NewLines(c, libctx.MaxCapFrame).Next()
+		q, err := capwire.Decode(line)
+		if err != nil {
+			t.Error(err)
+		}
+		reply, _ := capwire.Reply{Type: capwire.Updated, ID: q.ID}.Encode()
+		c.Write(reply)
+	}()
 }
 
 // What a tool wrote before it failed does not hide why it did.
