@@ -169,7 +169,7 @@ func (f *follower) replay(ctx context.Context, store ledger, gen int, offset int
 	for !f.done {
 		lines, after, err := store.ReadEvents(offset, replayChunk)
 		if err != nil {
-			f.fail(err)
+			f.fail(f.l.reading(gen, err))
 			return
 		}
 		offset = after
@@ -221,10 +221,14 @@ func (f *follower) join(gen int, offset int64) bool {
 	l := f.l
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.store != nil && l.gen == gen && l.store.EventsEnd() != offset {
+	if l.store == nil || l.gen != gen { // there may be more than could be read
+		f.fail(l.failed())
+		return true
+	}
+	if l.store.EventsEnd() != offset {
 		return false
 	}
-	if l.store == nil || l.gen != gen || !l.lives(f.s.run) {
+	if !l.lives(f.s.run) {
 		if f.end {
 			l.noteEnd(f.s.client)
 		}
@@ -242,6 +246,18 @@ func (f *follower) join(gen int, offset int64) bool {
 	return true
 }
 
+// reading is why the record of one opening can not be read: err, or that storage
+// failed meanwhile.
+func (l *Live) reading(gen int, err error) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.store == nil || l.gen != gen {
+		return l.failed()
+	}
+	return err
+}
+
+// fail ends the stream with an error.
 func (f *follower) fail(err error) {
 	text, _ := wire.Clip(wire.Clean([]byte(err.Error())), 4096)
 	line, merr := wire.MarshalFrame(&wire.Error{

@@ -43,6 +43,7 @@ type Live struct {
 	mu      sync.Mutex
 	store   ledger          // nil until needed, and again after storage failed
 	gen     int             // counts openings; a run belongs to one
+	why     error           // the last one that failed did
 	ended   []session.Ended // runs whose end storage refused, for the next opening
 	active  *Run            // the driven run
 	queue   []*Run          // driven runs that wait, oldest first
@@ -87,17 +88,36 @@ func (l *Live) drop() {
 	l.store = nil
 }
 
+// fail drops a store that failed. Its runs end now: of what they still do nothing
+// would be recorded. Called with mu held and the store open.
+func (l *Live) fail(why error) {
+	l.why = why
+	for _, r := range append(slices.Clone(l.tools), l.active) {
+		if r != nil && l.owns(r) == nil {
+			r.cancel(l.failed())
+		}
+	}
+	l.drop()
+}
+
+// failed is what runs and readers of a store that failed are told.
+func (l *Live) failed() error {
+	return errdefs.New(errdefs.KindOf(l.why), "storage failed: %w", l.why)
+}
+
 // owns refuses a run whose store was dropped after a storage error.
 func (l *Live) owns(r *Run) error {
 	if l.store == nil || l.gen != r.gen {
-		return errdefs.New(errdefs.IO, "session %s: storage failed during this run", l.name)
+		return l.failed()
 	}
 	return nil
 }
 
 // commit makes records durable and tells the clients. When storage failed the
 // store is dropped, so that the next opening repairs and settles it; a batch
-// that was refused for its content or size leaves it usable.
+// that was refused for its content or size leaves it usable. A batch can be
+// durable and yet be the last one of its store: what clients were told is then
+// found again by the next opening, and by no reader before.
 func (l *Live) commit(r *Run, make func(ledger) []session.Record) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -123,12 +143,16 @@ func (l *Live) write(records ...session.Record) error {
 	if err != nil {
 		l.hub.cfg.Log.Error("commit", "session", l.name, "why", err.Error())
 		if l.store.Broken() != nil {
-			l.drop()
+			l.fail(err)
 		}
 		return err
 	}
 	for _, e := range events {
 		l.push(e)
+	}
+	if why := l.store.Broken(); why != nil {
+		l.hub.cfg.Log.Error("after a commit", "session", l.name, "why", why.Error())
+		l.fail(why)
 	}
 	return nil
 }
@@ -179,6 +203,9 @@ func (l *Live) begin(r *Run, work func(context.Context, *Run) error) error {
 		return err
 	}
 	fault.Point("run.begun")
+	if err := l.owns(r); err != nil { // recorded, and nothing after it will be
+		r.cancel(err)
+	}
 	r.advance(Begin)
 	l.show(r)
 	if r.Op == "send" {
@@ -229,7 +256,7 @@ func (l *Live) settle(r *Run, err error) {
 			l.ended = append(l.ended, session.Ended{Run: r.ID, Code: code, Message: text})
 		}
 		if r.recorded && open {
-			l.drop() // with a run that never ends in it the session would be of no use
+			l.fail(failed) // with a run that never ends in it the session would be of no use
 		}
 	}
 	fault.Point("run.settled")
