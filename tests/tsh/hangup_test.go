@@ -123,6 +123,7 @@ func (h *held) hangUp() int {
 func TestHangUp(t *testing.T) {
 	for name, keys := range map[string]string{
 		"in front":      "",
+		"stopped":       ctrlZ,
 		"in background": ctrlZ + "bg" + enter,
 	} {
 		t.Run(name, func(t *testing.T) {

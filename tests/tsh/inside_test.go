@@ -46,7 +46,7 @@ var tools = map[string]string{
 	"asks":   `stty -echo; printf 'secret? '; read -r x; stty echo; echo; echo "it is $x"`,
 	"modes":  `stty -a | grep -o -- '-\?icanon'`,
 	"raw":    `stty raw; echo "raw now"; kill -s STOP $$; stty -a | grep -o -- '-\?icanon'; exit 4`,
-	"told":   `trap 'echo heard HUP >>told; exit 0' HUP; trap 'echo heard INT >>told; exit 9' INT; echo waiting; sleep 1000 & : >ready; while :; do wait; done`,
+	"told":   `trap 'echo heard HUP >>told; exit 0' HUP; trap 'echo heard INT >>told; exit 9' INT; echo waiting; (: >ready; exec sleep 1000) & while :; do wait; done`,
 	"groups": `ps -o pid= -o pgid= -o tpgid= -p $$ | (read -r pid pgid tpgid; [ "$pid" = "$pgid" ] && [ "$pgid" = "$tpgid" ] && echo a group in front)`,
 	"mine":   `cat /proc/$$/status | grep -E '^Sig(Blk|Ign)'`,
 }
