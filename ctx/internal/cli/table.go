@@ -34,7 +34,7 @@ func table() *command {
 		},
 		sub: []*command{
 			initCommand(), statusCommand(), agentCommands(), terminalCommands(), modelCommands(), providerCommands(), toolCommands(), policyCommands(), fileCommands(),
-			doctorCommand(), envCommand(), abiCommand(), versionCommand(),
+			doctorCommand(), envCommand(), abiCommand(), completeCommand(), versionCommand(),
 		},
 	}
 }
