@@ -69,13 +69,17 @@ func (h *Hook) Copy(to io.Writer) error {
 func (a *Agent) Hooks(l paths.Layout, tool string, when When) ([]*Hook, error) {
 	var all []*Hook
 	var wrong []error
-	a.findHooks(l, tool, when, func(h *Hook, err error) {
+	found := func(h *Hook, err error) {
 		if err != nil {
 			wrong = append(wrong, err)
 		} else {
 			all = append(all, h)
 		}
-	})
+	}
+	a.ownHooks(l, when, found)
+	if tool != "" {
+		a.toolHooks(l, tool, when, found)
+	}
 	if len(wrong) == 0 {
 		return all, nil
 	}
@@ -85,47 +89,59 @@ func (a *Agent) Hooks(l paths.Layout, tool string, when When) ([]*Hook, error) {
 	return nil, wrong[0]
 }
 
-// HookErrors is everything that is wrong with the hooks for calls of one tool, or
-// with those of the agent alone if that is "".
+// HookErrors is everything that is wrong with the hooks of the agent, before and
+// after calls, or with those of a tool, given by its inside path.
 func (a *Agent) HookErrors(l paths.Layout, tool string) (wrong []error) {
 	for _, when := range []When{Before, After} {
-		a.findHooks(l, tool, when, func(h *Hook, err error) {
+		found := func(h *Hook, err error) {
 			if err != nil {
 				wrong = append(wrong, err)
 			} else {
 				h.Close()
 			}
-		})
+		}
+		if tool == "" {
+			a.ownHooks(l, when, found)
+		} else {
+			a.toolHooks(l, tool, when, found)
+		}
 	}
 	return wrong
 }
 
-// findHooks calls found for each hook, or with what is wrong with it or with the
-// place where it should be. Whoever is found closes it.
-func (a *Agent) findHooks(l paths.Layout, tool string, when When, found func(*Hook, error)) {
+// ownHooks calls found for each hook of the agent, or with what is wrong with it or
+// with the place where it should be. Whoever is found closes it.
+func (a *Agent) ownHooks(l paths.Layout, when When, found func(*Hook, error)) {
 	root, err := atomicfile.OpenDir(l.Root)
 	if err != nil {
 		found(nil, errdefs.New(errdefs.KindOf(err), "tree %s: %w", l.Root, bare(err)))
 		return
 	}
 	defer root.Close()
-	if err := a.withControl(l, root, func(d *atomicfile.Dir) error {
+	err = a.withControl(l, root, func(d *atomicfile.Dir) error {
 		return a.hooksOf(d, "agent/"+string(a.Name)+".d", when, found)
-	}); err != nil {
+	})
+	if err != nil {
 		found(nil, err)
 	}
-	if tool == "" {
+}
+
+// toolHooks is ownHooks for the hooks of a tool.
+func (a *Agent) toolHooks(l paths.Layout, tool string, when When, found func(*Hook, error)) {
+	root, err := atomicfile.OpenDir(l.Root)
+	if err != nil {
+		found(nil, errdefs.New(errdefs.KindOf(err), "tree %s: %w", l.Root, bare(err)))
 		return
 	}
-	dir, name := path.Split(tool)
-	dir = path.Clean(dir)
-	if err := a.within(root, dir, func(d *atomicfile.Dir) error {
+	defer root.Close()
+	dir, name := path.Dir(tool), path.Base(tool)
+	err = a.within(root, dir, func(d *atomicfile.Dir) error {
 		var st unix.Stat_t
-		err := unix.Fstat(d.FD(), &st)
-		if err == nil {
-			err = trusted(dir, &st, a.Owner.UID)
+		if err := unix.Fstat(d.FD(), &st); err != nil {
+			return err
 		}
-		if err != nil {
+		// Who can write the directory can exchange one tool's hooks for another's.
+		if err := trusted(dir, &st, a.Owner.UID); err != nil {
 			return err
 		}
 		control, _, err := openDir(d, name+".d", tool+".d", a.Owner.UID)
@@ -137,10 +153,11 @@ func (a *Agent) findHooks(l paths.Layout, tool string, when When, found func(*Ho
 		}
 		defer control.Close()
 		return a.hooksOf(control, tool+".d", when, found)
-	}); err != nil {
-		if !strings.Contains(err.Error(), dir) {
-			err = errdefs.New(errdefs.KindOf(err), "%s: %w", dir, bare(err))
-		}
+	})
+	if err != nil && !strings.Contains(err.Error(), dir) {
+		err = errdefs.New(errdefs.KindOf(err), "%s: %w", dir, bare(err))
+	}
+	if err != nil {
 		found(nil, err)
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/admit"
 	"cortexfs.org/libctx/effect"
+	"cortexfs.org/libctx/view"
+	"cortexfs.org/libctx/wire"
 )
 
 // Hooks are the executables that look at calls which nothing else is against.
@@ -18,12 +20,14 @@ type Hooks interface {
 	// refuses it; none admits anything.
 	Pre(ctx context.Context, c HookCall) (looked bool, err error)
 	// Post tells those after the call of a call that was begun, and how it ended:
-	// "ok" or "error". It refuses nothing.
-	Post(ctx context.Context, c HookCall, status string)
+	// "ok" or "error". It refuses nothing, and says of each that failed which it was
+	// and why.
+	Post(ctx context.Context, c HookCall, status string) []*wire.HookFailed
 }
 
 // HookCall is what hooks are told of a call, and where they run.
 type HookCall struct {
+	Agent  *view.Agent  // as it was when the call was decided about
 	Call   toolrun.Call // as it came, with its run and workspace
 	Intent effect.Intent
 	Digest effect.Digest

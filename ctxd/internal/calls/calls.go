@@ -89,7 +89,7 @@ func (c *Caller) Authorize(ctx context.Context, r *run.Run, p *Pending) error {
 	g := gate{broker: &c.grants, ask: r.Ask}
 	if c.Hooks != nil {
 		g.pre = func(ctx context.Context, i effect.Intent, d effect.Digest) (bool, error) {
-			p.hooked = &HookCall{Call: p.call, Intent: i, Digest: d}
+			p.hooked = &HookCall{Agent: p.admitted.Agent(), Call: p.call, Intent: i, Digest: d}
 			return c.Hooks.Pre(ctx, *p.hooked)
 		}
 	}
@@ -131,15 +131,34 @@ func (c *Caller) logRefusal(r *run.Run, p *Pending) {
 // result is to be committed whatever the error says; the error ends the run.
 func (c *Caller) Execute(ctx context.Context, r *run.Run, p *Pending) (toolrun.Result, error) {
 	fault.Point("calls.decided")
+	r.Watch.Before(p.admitted.Reach())
 	res, err := p.admitted.Execute(ctx, p.permit)
 	fault.Point("calls.executed")
-	if p.hooked != nil {
-		c.Hooks.Post(ctx, *p.hooked, res.Status)
-	}
 	if err != nil {
 		c.Log.Warn("call ended early", "session", r.Session, "run", r.ID, "tool", p.call.Name, "why", err.Error())
 	}
+	if p.hooked != nil && p.admitted.Begun() {
+		failed := c.post(ctx, r, p, res.Status)
+		if err == nil {
+			err = failed
+		}
+	}
 	return res, err
+}
+
+// post tells the hooks after a call of it. That one failed is recorded, and all that
+// comes of it; the error is that it could not be.
+func (c *Caller) post(ctx context.Context, r *run.Run, p *Pending, status string) error {
+	var frames []wire.Frame
+	for _, f := range c.Hooks.Post(ctx, *p.hooked, status) {
+		f.Type, f.Call = "hook_failed", p.call.ID
+		c.Log.Warn("hook failed", "session", r.Session, "run", r.ID, "tool", p.call.Name, "hook", f.Hook, "why", f.Reason)
+		frames = append(frames, f)
+	}
+	if frames == nil {
+		return nil
+	}
+	return r.Record(frames...)
 }
 
 // Do takes one committed call all the way. The result is to be committed

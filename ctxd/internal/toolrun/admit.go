@@ -26,6 +26,7 @@ type Admitted struct {
 	asks   bool
 	words  []string // of a builtin of the shell, which needs no sandbox
 	store  toolshell.Store
+	begun  bool // its permit was used up
 }
 
 // judgement is what admission says of a call with the files of this moment. Its
@@ -102,6 +103,12 @@ func (a *Admitted) Close() { a.tool.Close() }
 // Asks reports whether a person has to allow the call.
 func (a *Admitted) Asks() bool { return a.asks }
 
+// Agent is the agent as admission saw it.
+func (a *Admitted) Agent() *view.Agent { return a.agent }
+
+// Begun reports whether the call was begun: what it does may have been done.
+func (a *Admitted) Begun() bool { return a.begun }
+
 // Name is the tool that would run, of a call through tsh the one inside.
 func (a *Admitted) Name() libctx.Tool { return a.inner.Name }
 
@@ -138,5 +145,6 @@ var notBegun = Failure(admit.CommitDenied.Sentence())
 
 // begins uses up the permit. It is for the call as it would be started now.
 func (a *Admitted) begins(permit *broker.Permit) bool {
-	return permit.Use(a.Intent().Digest()) == nil
+	a.begun = permit.Use(a.Intent().Digest()) == nil
+	return a.begun
 }

@@ -1,0 +1,219 @@
+package hook
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"cortexfs.org/libctx"
+	"cortexfs.org/libctx/view"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"golang.org/x/sys/unix"
+)
+
+// TestPre: no hook looks, one lets pass, one refuses and those behind it are not
+// asked; the tool's come behind the agent's.
+func TestPre(t *testing.T) {
+	w := newWorld(t)
+	if looked, err := w.Pre(t.Context(), w.call("{}")); looked || err != nil {
+		t.Errorf("without hooks: %t, %v", looked, err)
+	}
+	w.script(pre, "10-yes", "exit 0")
+	w.allows()
+	w.script(pre, "20-no", "echo not on a Friday; exit 3")
+	w.script(pre, "30-later", "exit 4")
+	w.refuses(pre + "20-no: exit code 3: not on a Friday")
+	w.ok(os.RemoveAll(filepath.Join(w.layout.Root, pre)))
+	w.script("tool/calc.d/hooks/pre.d/", "10-no", "exit 1")
+	w.refuses("/ctx/tool/calc.d/hooks/pre.d/10-no: exit code 1")
+	w.script(pre, "90-first", "exit 9")
+	w.refuses(pre + "90-first")
+}
+
+// TestPost: every hook is told, and of each that fails it is said; hooks before the
+// call are not asked again.
+func TestPost(t *testing.T) {
+	w := newWorld(t)
+	w.script(pre, "10", "exit 1")
+	if failed := w.Post(t.Context(), w.call("{}"), "ok"); failed != nil {
+		t.Errorf("without hooks: %v", failed)
+	}
+	w.script(post, "10", "printf 'bad \\033[2J\\n' >&2; exit 7")
+	w.script(post, "20", "cat >/workspace/told")
+	w.script(post, "30", "exit 1")
+	failed := w.Post(t.Context(), w.call("{}"), "error")
+	if len(failed) != 2 || failed[0].Hook != post+"10" || failed[0].Reason != `exit code 7: bad \x1b[2J` || failed[1].Hook != post+"30" {
+		t.Errorf("%+v", failed)
+	}
+	if told := w.made("told"); !strings.Contains(told, `"hook":"post"`) || !strings.HasSuffix(told, "\"status\":\"error\"}\n") {
+		t.Errorf("it was told %q", told)
+	}
+	w.ok(os.Chmod(filepath.Join(w.layout.Root, post, "20"), 0o644))
+	failed = w.Post(t.Context(), w.call("{}"), "ok")
+	if len(failed) != 1 || !strings.Contains(failed[0].Reason, post+"20: is not executable") {
+		t.Errorf("%+v", failed)
+	}
+}
+
+// TestTold: a hook reads one line, with the arguments whole and as they are.
+func TestTold(t *testing.T) {
+	w := newWorld(t)
+	w.script(post, "10", "cat >/workspace/told")
+	long := strings.Repeat("x", libctx.MaxCallArguments-100)
+	for _, args := range []string{
+		`{"path":"a b","n":9007199254740993,"s":"\u0061\/"}`, "{\n \"path\" : [ 1.0,\t1e0 ]\n}", `{"s":"` + long + `"}`, `{"s":"line` + "\u2028" + `"}`,
+	} {
+		c := w.call(args)
+		if failed := w.Post(t.Context(), c, "ok"); failed != nil {
+			t.Fatal(failed[0].Reason)
+		}
+		text := w.made("told")
+		if strings.Count(text, "\n") != 1 || !strings.HasSuffix(text, "}\n") {
+			t.Errorf("%.80q is no line", text)
+		}
+		var got map[string]jsontext.Value
+		w.ok(json.Unmarshal([]byte(text), &got))
+		want := jsontext.Value(args)
+		w.ok(want.Compact(jsontext.PreserveRawStrings(true)))
+		if string(got["arguments"]) != string(want) {
+			t.Errorf("%.100s of %.100s", got["arguments"], want)
+		}
+		delete(got, "arguments")
+		all, err := json.Marshal(got, json.Deterministic(true))
+		w.ok(err)
+		if s := string(all); s != `{"agent":"coder","call":"call-1","cwd":"/workspace","digest":"`+c.Digest.String()+`","effect":"pure","hook":"post",`+
+			`"path":"/ctx/tool/calc","run":"01KB9QZ3M8T5V2N7X4C6D1E0FG","session":"default","status":"ok","tool":"calc","via":"tsh"}` {
+			t.Error(s)
+		}
+	}
+	w.ok(os.RemoveAll(filepath.Join(w.layout.Root, post)))
+	w.script(pre, "10", `read -r line && case $line in '{"hook":"pre",'*'"arguments":{"a":1}}') exit 0 ;; esac; echo "$line"; exit 1`)
+	if _, err := w.Pre(t.Context(), w.call(`{ "a": 1 }`)); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestBadHooks is what a hook may do to those who wait for it. All of it refuses.
+func TestBadHooks(t *testing.T) {
+	for name, c := range map[string]struct{ script, says string }{
+		"prints endlessly":         {"exec yes", "printed more than 65536 bytes"},
+		"prints endless errors":    {"exec yes >&2", "printed more than 65536 bytes"},
+		"prints and ends well":     {"head -c 70000 /dev/zero; exit 0", "printed more than 65536 bytes"},
+		"killed":                   {"kill -9 $$", "exit code 137"},
+		"its interpreter is none":  {"", "interpreter"},
+		"fails and leaves a child": {"sleep 1000000 & exit 5", "exit code 5"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			if w.script(pre, "10", c.script); c.script == "" {
+				w.write(pre+"10", "#!/no/such/interpreter\n", 0o755)
+			}
+			w.refuses(pre+"10", c.says)
+		})
+	}
+}
+
+// TestSlowHooks: what does not end in time is ended, and refuses.
+func TestSlowHooks(t *testing.T) {
+	for name, script := range map[string]string{
+		"waits":           "exec sleep 1000000",
+		"ignores SIGTERM": "trap '' TERM; while :; do sleep 1000000; done",
+		"answers SIGTERM": "trap 'exit 0' TERM; while :; do sleep 1000000 & wait; done",
+		"forks":           "trap '' TERM; (while :; do sleep 1000000; done) & while :; do sleep 1000000; done",
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.each = 300 * time.Millisecond // it never ends by itself, however slow this machine is
+			w.script(pre, "10", script)
+			w.refuses(pre + "10: it ran longer than 300ms")
+		})
+	}
+	w := newWorld(t)
+	w.together = 300 * time.Millisecond
+	w.script(pre, "10", "exec sleep 1000000")
+	w.refuses("the hooks of the call ran longer than 300ms")
+	w.script(post, "10", "exec sleep 1000000")
+	w.script(post, "20", "exit 0")
+	if failed := w.Post(t.Context(), w.call("{}"), "ok"); len(failed) != 2 || !strings.Contains(failed[1].Reason, "longer than") {
+		t.Errorf("%+v", failed)
+	}
+}
+
+// TestLeftBehind: what a hook started is gone when it is, and it need not read what
+// it is told.
+func TestLeftBehind(t *testing.T) {
+	w := newWorld(t)
+	w.script(pre, "10", "setsid sleep 1000000 & exec >&- 2>&-; exit 0")
+	long := `{"s":"` + strings.Repeat("x", 1<<20) + `"}`
+	if _, err := w.Pre(t.Context(), w.call(long)); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestCancelled: a run that is cancelled waits for no hook, and does not take its end
+// for a refusal.
+func TestCancelled(t *testing.T) {
+	w := newWorld(t)
+	why := errors.New("the person has gone")
+	fifo := filepath.Join(w.ws, "begun")
+	w.ok(unix.Mkfifo(fifo, 0o600))
+	w.ok(os.Chown(fifo, int(w.id.UID), int(w.id.GID)))
+	// cancelled is a context that ends once a hook has begun.
+	cancelled := func() context.Context {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		begun := make(chan struct{})
+		go func() {
+			defer close(begun)
+			if f, err := os.Open(fifo); err == nil { // once somebody writes
+				f.Close()
+			}
+			cancel(why)
+		}()
+		t.Cleanup(func() { <-begun })
+		return ctx
+	}
+	const stubborn = "trap '' TERM; : >/workspace/begun; while :; do sleep 1000000; done"
+	w.script(post, "10", stubborn)
+	w.script(post, "20", "echo >/workspace/second")
+	failed := w.Post(cancelled(), w.call("{}"), "ok")
+	if len(failed) != 2 || failed[0].Reason != why.Error() || failed[1].Reason != why.Error() || w.made("second") != "" {
+		t.Errorf("%+v", failed)
+	}
+	w.script(pre, "10", stubborn)
+	ctx := cancelled()
+	if _, err := w.Pre(ctx, w.call("{}")); !errors.Is(err, why) {
+		t.Error(err)
+	}
+	w.script(pre, "10", "exit 0")
+	if _, err := w.Pre(ctx, w.call("{}")); !errors.Is(err, why) {
+		t.Error(err)
+	}
+}
+
+// TestReplaced: the hook that runs is the one that was looked at.
+func TestReplaced(t *testing.T) {
+	w := newWorld(t)
+	path := w.script(pre, "10", "exit 6")
+	c := w.call("{}")
+	hooks, err := c.Agent.Hooks(w.layout, "", view.Before)
+	w.ok(err)
+	other := w.script("agent/", "evil", "exit 0")
+	w.ok(os.Rename(other, path))
+	var no error
+	w.run(t.Context(), c, view.Before, "", hooks, func(_ *view.Hook, err error) bool { no = err; return true })
+	if no == nil || !strings.Contains(no.Error(), "exit code 6") {
+		t.Errorf("after the exchange: %v", no)
+	}
+	hooks, err = c.Agent.Hooks(w.layout, "", view.Before)
+	w.ok(err)
+	w.script(pre, "10", "exit 0 # written over the one that was looked at")
+	w.run(t.Context(), c, view.Before, "", hooks, func(_ *view.Hook, err error) bool { no = err; return true })
+	if no == nil || !strings.Contains(no.Error(), "was changed") {
+		t.Errorf("after it was written to: %v", no)
+	}
+}
