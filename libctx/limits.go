@@ -14,6 +14,7 @@ const (
 	MaxArg          = 4096     // bytes of one such word on the agent socket
 	MaxAgentArgs    = 8 << 10  // bytes of all words an executable agent may give one call
 	MaxConnections  = 128      // connections of one agent socket at a time
+	MaxFarewells    = 128      // more of them that are told there are too many, and given time to read that
 	MaxStreams      = 256      // runs and replays one connection gets frames of at a time
 	MaxOutboxBytes  = 4 << 20  // bytes waiting for one client before it lags
 	MaxOutboxFrames = 4096     // frames waiting for one client before it lags
@@ -137,6 +138,16 @@ const (
 	CapRequestWait    = 5 * time.Second        // from the connection until the request is there
 	CapRespite        = 100 * time.Millisecond // without a new connection when there is no descriptor for one
 	MaxCapRefusals    = 16                     // refusals of one run that are logged for people
+)
+
+// System mode (docs/reference/system.md).
+const (
+	MaxUserAgents       = 256              // agents that an ordinary user makes in the machine's tree
+	MaxAdminConnections = 32               // connections of the admin socket at a time
+	MaxAdminOfUser      = 4                // of them of one ordinary user
+	AdminRequestWait    = 5 * time.Second  // from the connection until the request is there
+	AdminProgramWait    = 30 * time.Second // for the next bytes of a program that is sent
+	AdminUnitsWait      = time.Minute      // for systemd to do what a request needs
 )
 
 // Models (docs/reference/control.md).

@@ -6,6 +6,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -21,6 +22,7 @@ import (
 	"cortexfs.org/libctx/peercred"
 	"cortexfs.org/libctx/unixsock"
 	"cortexfs.org/libctx/wire"
+	"golang.org/x/sys/unix"
 )
 
 // Config of a Server. The caller owns Listener and Hub and closes them after
@@ -89,9 +91,12 @@ func (s *Server) round(ctx context.Context, conns *sync.WaitGroup) (reason why, 
 	go s.accept(accepted)
 
 	enter := func(a accept, refuse bool) {
-		refuse = s.open.Add(1) > libctx.MaxConnections && !fault.Off("server.crowd") || refuse
+		n := s.open.Add(1)
+		if fault.Off("server.crowd") {
+			n = 0
+		}
 		conns.Go(func() {
-			s.converse(ctx, a, refuse)
+			s.converse(ctx, a, refuse || n > libctx.MaxConnections, n > libctx.MaxConnections+libctx.MaxFarewells)
 			s.open.Add(-1)
 			select {
 			case s.left <- struct{}{}:
@@ -146,11 +151,16 @@ type accept struct {
 }
 
 // accept hands over connections, then the error that ended it, and closes the
-// channel.
+// channel. Where the machine has no room for one more it waits in the queue.
 func (s *Server) accept(to chan<- accept) {
 	defer close(to)
 	for {
 		c, peer, err := s.cfg.Listener.Accept()
+		if noRoom(err) {
+			s.cfg.Log.Warn("accept", "why", err.Error())
+			<-time.After(roomAgain) // nothing tells when somebody has closed something
+			continue
+		}
 		to <- accept{c, peer, err}
 		if err != nil {
 			return
@@ -158,8 +168,21 @@ func (s *Server) accept(to chan<- accept) {
 	}
 }
 
-// converse serves one connection to its end.
-func (s *Server) converse(ctx context.Context, a accept, busy bool) {
+// roomAgain is how long a connection waits for a descriptor.
+const roomAgain = 50 * time.Millisecond
+
+func noRoom(err error) bool {
+	for _, scarce := range []error{unix.EMFILE, unix.ENFILE, unix.ENOBUFS, unix.ENOMEM, unix.ECONNABORTED} {
+		if errors.Is(err, scarce) {
+			return true
+		}
+	}
+	return false
+}
+
+// converse serves one connection to its end. Of a crowd that is larger than can
+// be told so in good order, one is closed at once.
+func (s *Server) converse(ctx context.Context, a accept, busy, crowd bool) {
 	gone, leave := context.WithCancel(context.Background())
 	c := &conn{sock: a.conn, out: newOutbox(), gone: gone, leave: leave}
 	c.asked.UID = a.peer.UID
@@ -182,7 +205,7 @@ func (s *Server) converse(ctx context.Context, a accept, busy bool) {
 		a.conn.SetWriteDeadline(time.Now().Add(lastWords))
 		c.out.drain(a.conn)
 		leave()
-		if subject != authz.Stranger {
+		if subject != authz.Stranger && !crowd {
 			c.linger(ctx) // who may speak has perhaps begun to
 			return
 		}
