@@ -20,6 +20,8 @@
 //	observe          a message with the observation
 //	sleep            waits for the end of the world; SIGTERM is ignored if the
 //	                 text is "deaf"
+//	control TEXT     a message with what the run's capability socket answers to
+//	                 TEXT and a newline, with RUN replaced by the run id
 //	orphan FILE      starts a grandchild that appends to FILE for ever
 //
 // A line "--" ends a step: the first step does what stands before the first
@@ -33,6 +35,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -113,6 +116,8 @@ func act(verb, text, run string, step int, body []byte, observation []byte) {
 		say(run, string(body))
 	case "observe":
 		say(run, string(observation))
+	case "control":
+		say(run, control(strings.ReplaceAll(text, "RUN", run)+"\n"))
 	case "sleep":
 		if text == "deaf" {
 			signal.Ignore(syscall.SIGTERM)
@@ -133,6 +138,21 @@ func act(verb, text, run string, step int, body []byte, observation []byte) {
 		fmt.Fprintln(os.Stderr, "puppet: no verb", verb)
 		os.Exit(64)
 	}
+}
+
+// control asks the capability socket of the run.
+func control(line string) string {
+	c, err := net.Dial("unix", os.Getenv("CTX_CONTROL_SOCKET"))
+	if err != nil {
+		return err.Error()
+	}
+	defer c.Close()
+	io.WriteString(c, line) // it may have been turned away before
+	reply, err := io.ReadAll(c)
+	if err != nil && len(reply) == 0 {
+		return err.Error()
+	}
+	return strings.TrimSuffix(string(reply), "\n")
 }
 
 func say(run, text string) {
