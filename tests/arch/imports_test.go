@@ -113,7 +113,7 @@ var homes = map[string]map[string]string{
 	"unsafe": {
 		"ctxd/internal/privilege": "hands structures to system calls that no library makes on every thread, or at all",
 	},
-	"C":             {},
+	"C": {},
 }
 
 func TestHomesOfImports(t *testing.T) {
