@@ -13,6 +13,7 @@ import (
 	"cortexfs.org/ctxd/internal/config"
 	"cortexfs.org/ctxd/internal/emit"
 	"cortexfs.org/ctxd/internal/engine"
+	"cortexfs.org/ctxd/internal/hook"
 	"cortexfs.org/ctxd/internal/host"
 	"cortexfs.org/ctxd/internal/modelclient"
 	"cortexfs.org/ctxd/internal/privilege"
@@ -122,7 +123,7 @@ func Agent(ctx context.Context, name string, o Options) error {
 		Layout: layout, Agent: agent, Ctxtool: ctxtool, Tsh: config.Program("tsh"),
 		Programs: config.Programs(),
 	}
-	caller := &calls.Caller{Tools: tools, Log: logger}
+	caller := &calls.Caller{Tools: tools, Hooks: hook.New(tools), Log: logger}
 	models := modelclient.New(layout, config.Program("ctxmodel"))
 	defer models.Close()
 	capabilities := capsock.New(capsock.Config{Layout: layout, Agent: agent, Owner: owner, Log: logger})
