@@ -75,6 +75,10 @@ func (p Place) Recover(name libctx.Session, how Recovery) (*Session, error) {
 		s.release()
 		return nil, p.at(name, err)
 	}
+	if s.broken != nil { // what was settled is durable, but not in the log: the next Open mends it
+		s.release()
+		return nil, s.broken
+	}
 	return s, nil
 }
 

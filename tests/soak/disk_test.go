@@ -2,6 +2,7 @@ package soak
 
 import (
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -11,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"cortexfs.org/tests/internal/world"
 	"golang.org/x/sys/unix"
 )
 
@@ -144,4 +146,50 @@ func fill(path string) error {
 		}
 	}
 	return nil
+}
+
+// TestLogFails refuses every write of the log of events behind its commit. Whatever
+// a client was told under an id, it can go on from there.
+func TestLogFails(t *testing.T) {
+	a := newArena(t, newTally(), 1, 1)
+	d := startDaemon(t, a.w, a.tally, func() string { return "session.events.write=enospc:1" }, "agent", "a0")
+	a.w.AwaitExists(a.w.Root + "/agent/a0.sock")
+	c, err := newClient(a.w, a.tally, "l", rand.New(rand.NewPCG(1, 2)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.clients = append(a.clients, c)
+	for i := range 4 {
+		m := &message{agent: "a0", session: "long", id: fmt.Sprint("l-", i), op: "tsh", args: []string{"fs.read", "README.md"}}
+		if out, err := c.exchange(m, manner{name: "plain"}); err != nil || out.status != "error" || out.kept {
+			t.Errorf("%d: %+v, %v", i, out, err)
+		}
+		if c.seen["a0/long"] == "" {
+			t.Fatalf("%d: nothing was told", i)
+		}
+		// The first time the run is settled, which fails behind its commit too.
+		for _, want := range []string{"ENOSPC", ""} {
+			k, err := c.dial("a0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.WriteString(k, world.JSON(map[string]any{"op": "resume", "session": "long", "after": c.seen["a0/long"]})+"\n"); err != nil {
+				t.Fatal(err)
+			}
+			var f world.Frame
+			for f.Type() != "end" && (f.Type() != "error" || f.Str("run") != "") {
+				var line string
+				if line, f, err = k.read(); err != nil {
+					t.Fatal(err)
+				}
+				c.frame("a0", "long", line, f)
+			}
+			k.Close()
+			if f.Str("code") != want {
+				t.Errorf("%d: after %s: %v", i, c.seen["a0/long"], f)
+			}
+		}
+	}
+	d.stop(syscall.SIGTERM)
+	t.Logf("without a log: %s", a.check(t))
 }
