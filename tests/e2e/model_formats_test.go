@@ -39,7 +39,7 @@ func TestFormats(t *testing.T) {
 				f.Answer([]string{"You are ", "welcome."})))
 			w.MustCtx("provider", "add", "lab", "--base-url", s.URL, "--format", f.Name, "--model", "m", "--limit", "200000", "--no-key")
 			manned(w, "lab/m", "bash", "--", "fs.read")
-			const called = "start message tool_call tool_call usage tool_policy tool_result tool_policy tool_result tool_call usage tool_policy tool_result message usage done"
+			const called = "start message tool_call tool_call usage tool_policy tool_result tool_policy tool_result tool_call usage tool_policy tool_result message usage changes done"
 			want(t, say(w, "look around"), called, "ok")
 			want(t, say(w, "thanks"), "start message usage done", "ok")
 

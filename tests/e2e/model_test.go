@@ -413,7 +413,7 @@ func TestCancelInACall(t *testing.T) {
 	c.Send(send("cancelled", "s", w.Workspace, "work"))
 	w.AwaitExists(w.Workspace + "/begun")
 	w.Dial("m").Ask(`{"op":"cancel","id":"cancelled"}`, "accepted")
-	want(t, c.Until("done"), "start tool_call tool_call usage_uncertain tool_policy tool_result tool_result done", "cancelled")
+	want(t, c.Until("done"), "start tool_call tool_call usage_uncertain tool_policy tool_result tool_result changes done", "cancelled")
 	want(t, say(w, "go on"), "start message usage_uncertain done", "ok")
 	if _, err := os.Stat(w.Workspace + "/never"); err == nil {
 		t.Error("a call was made after the run was cancelled")

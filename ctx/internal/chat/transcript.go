@@ -96,6 +96,12 @@ func (t *transcript) frame(f wire.Frame) []block {
 		return note(render.Passed(f))
 	case *wire.Context:
 		return note(render.Context(f))
+	case *wire.Changes:
+		blocks := note(render.Changes(f))
+		for _, line := range render.Alarms(f) {
+			blocks = append(blocks, block{loud: true, text: line})
+		}
+		return blocks
 	case *wire.HookFailed:
 		return note(render.HookFailed(f))
 	case *wire.Delivered:

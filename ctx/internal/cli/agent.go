@@ -30,7 +30,7 @@ func agentCommands() *command {
 			chatCommand(), sendCommand(), tshCommand(), resumeCommand(), cancelCommand(), startCommand(), stopCommand(), agentStatusCommand(), agentWatchCommand(), agentAttachCommand(),
 			steerCommand(), followUpCommand(), finishCommand(),
 			historyCommand(), outputCommand(), sessionsCommand(), usageCommand(),
-			promptCommand(), agentEnvCommand(), agentToolsCommand(), inspectCommand(),
+			changesCommand(), promptCommand(), agentEnvCommand(), agentToolsCommand(), inspectCommand(),
 		},
 	}
 }

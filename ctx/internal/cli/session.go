@@ -66,6 +66,20 @@ func usageCommand() *command {
 	}
 }
 
+func changesCommand() *command {
+	return &command{
+		name: "changes", args: "AGENT", fixed: 1, paged: true, short: "list what a session changed in the workspace",
+		long: "Each path once, as the last run that changed it left it; first those that other\n" +
+			"programs act on by themselves, and those that can be executed. What runs removed\n" +
+			"is not listed. What may be missing is said on standard error.",
+		examples: []string{"ctx agent changes coder", "ctx agent changes --session review --json coder | jq -r 'select(.executable).path'"},
+		flags:    []ucli.Flag{sessionFlag()},
+		run: onAgent(func(_ context.Context, from *caller.Caller, a libctx.Agent, in *input) error {
+			return sessions.Changes(from, a, in.String("session"))
+		}),
+	}
+}
+
 func sessionFlag() ucli.Flag {
 	return &ucli.StringFlag{Name: "session", Usage: "the session `S` (else the current one, else default)"}
 }

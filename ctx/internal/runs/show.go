@@ -115,6 +115,11 @@ func (s *show) frame(f wire.Frame) {
 		s.note(render.Passed(f))
 	case *wire.Context:
 		s.note(render.Context(f))
+	case *wire.Changes:
+		s.note(render.Changes(f))
+		for _, line := range render.Alarms(f) {
+			s.warn(line)
+		}
 	case *wire.HookFailed:
 		s.note(render.HookFailed(f))
 	case *wire.Delivered:

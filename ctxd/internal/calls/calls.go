@@ -74,7 +74,7 @@ func (c *Caller) Decide(r *run.Run, call toolrun.Call) (*Pending, error) {
 	if call.Workspace == "" {
 		call.Workspace, call.Cwd = r.Places.Workspace, r.Places.Cwd
 	}
-	call.Loaded, call.Control = r.Loaded(), r.Control
+	call.Loaded, call.Control, call.Watch = r.Loaded(), r.Control, r.Watch
 	admitted, decision, err := c.Tools.Admit(call)
 	if err != nil {
 		return nil, err
@@ -131,7 +131,6 @@ func (c *Caller) logRefusal(r *run.Run, p *Pending) {
 // result is to be committed whatever the error says; the error ends the run.
 func (c *Caller) Execute(ctx context.Context, r *run.Run, p *Pending) (toolrun.Result, error) {
 	fault.Point("calls.decided")
-	r.Watch.Before(p.admitted.Reach())
 	res, err := p.admitted.Execute(ctx, p.permit)
 	fault.Point("calls.executed")
 	if err != nil {

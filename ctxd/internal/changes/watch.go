@@ -56,7 +56,9 @@ func (t *Tracker) Watch(g Ground) *Watch { return &Watch{tracker: t, ground: g} 
 
 func (w *Watch) key() node { return node{w.ground.Workspace.Dev, w.ground.Workspace.Ino} }
 
-// Before takes note that a program is about to run that can change something.
+// Before takes note that a program is about to run that can change something. It is
+// called when everything is ready and nothing of the program has run: what others
+// change until then is not told.
 func (w *Watch) Before(r Reach) {
 	rel, in := below(r.Path)
 	if w == nil || !r.Anything && !in {

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"cortexfs.org/ctxd/internal/capsock"
+	"cortexfs.org/ctxd/internal/changes"
 	"cortexfs.org/ctxd/internal/engine"
 	"cortexfs.org/ctxd/internal/host"
 	"cortexfs.org/ctxd/internal/run"
@@ -18,6 +19,7 @@ type worker struct {
 	engine       *engine.Engine
 	boxes        *sandboxes
 	capabilities *capsock.Keeper
+	changes      changes.Tracker
 }
 
 // Load implements run.Worker.
@@ -34,7 +36,7 @@ func (w *worker) Drive(ctx context.Context, r *run.Run) error {
 	if err != nil {
 		return err
 	}
-	return w.capable(r, func() error {
+	return w.begin(r, func() error {
 		if a.Executable {
 			return w.Host.Drive(ctx, a, r)
 		}
@@ -47,7 +49,21 @@ func (w *worker) Drive(ctx context.Context, r *run.Run) error {
 
 // Tool implements run.Worker.
 func (w *worker) Tool(ctx context.Context, r *run.Run) error {
-	return w.capable(r, func() error { return w.Host.Tool(ctx, r) })
+	return w.begin(r, func() error { return w.Host.Tool(ctx, r) })
+}
+
+// begin carries out a run, and says at its end what it changed.
+func (w *worker) begin(r *run.Run, work func() error) error {
+	r.Watch = w.changes.Watch(r.Places.Ground)
+	err := w.capable(r, work)
+	c := r.Watch.End()
+	if c == nil {
+		return err
+	}
+	if failed := r.Conclude(c); err == nil {
+		err = failed
+	}
+	return err
 }
 
 // capable carries out a run with its capability.

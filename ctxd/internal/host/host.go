@@ -12,6 +12,7 @@ import (
 	"context"
 
 	"cortexfs.org/ctxd/internal/calls"
+	"cortexfs.org/ctxd/internal/changes"
 	"cortexfs.org/ctxd/internal/run"
 	"cortexfs.org/ctxd/internal/sandboxrun"
 	"cortexfs.org/ctxd/internal/toolrun"
@@ -78,7 +79,9 @@ func (l *loaded) Places(s libctx.Session, workspace, last, cwd string) (run.Plac
 	if err := tools.CheckCwd(a, ws, cwd); err != nil {
 		return run.Places{}, err
 	}
-	return run.Places{Workspace: ws.Dir, Cwd: cwd, Hears: !a.Executable}, nil
+	return run.Places{
+		Workspace: ws.Dir, Cwd: cwd, Hears: !a.Executable, Ground: changes.Ground{Workspace: ws, Owner: a.Owner},
+	}, nil
 }
 
 // Replayable asks admission about a call that a dead host left.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"cortexfs.org/ctxd/internal/changes"
 	"cortexfs.org/ctxd/internal/run"
 	"cortexfs.org/ctxd/internal/sandboxrun"
 	"cortexfs.org/ctxd/internal/toolrun"
@@ -49,7 +50,10 @@ func (h *Host) step(ctx context.Context, r *run.Run, inv *envelope.Invocation) (
 	stderr := capture.New(libctx.MaxAgentStderr)
 	end, err := h.Launcher.Run(limited, spec, sandboxrun.Stdio{
 		Stdin: body, Stdout: reader, Stderr: stderr,
-		Started: func(first procid.ID) error { return r.Control.Register(first, "") },
+		Started: func(first procid.ID) error {
+			r.Watch.Before(changes.Reach{Anything: true}) // it is a program that sees the workspace
+			return r.Control.Register(first, "")
+		},
 	})
 	if ctx.Err() != nil {
 		return output{}, context.Cause(ctx)

@@ -10,6 +10,7 @@ import (
 
 	"cortexfs.org/ctxd/internal/approval"
 	"cortexfs.org/ctxd/internal/capsock"
+	"cortexfs.org/ctxd/internal/changes"
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/libctx/session"
@@ -22,6 +23,7 @@ type Places struct {
 	Workspace string // host directory bound at /workspace, canonical
 	Cwd       string // inside path
 	Hears     bool   // the agent listens while it works: steer, follow_up and finish
+	Ground    changes.Ground
 }
 
 // Agent is what an agent's files say, as they were read for one request.
@@ -61,6 +63,8 @@ type Run struct {
 	Args     []string // of a tsh
 	ToolFree bool     // no tool may be called; Deliver may set it
 	Places   Places
+	// Watch collects what the run changes; its worker sets it.
+	Watch *changes.Watch
 	// Control is what programs of the run may ask for; its worker sets it, for as
 	// long as it works.
 	Control *capsock.Capability
@@ -157,8 +161,10 @@ func (r *Run) Carried() ([]session.OpenCall, error) {
 }
 
 // shorten puts a result that says why it could not be kept in the place of the
-// one that is held back. It reports whether there was one.
+// one that is held back, and gives up what is held back of changes. It reports
+// whether there was either.
 func (r *Run) shorten(why error) bool {
+	shed := r.shed()
 	for i, held := range r.held {
 		fact, ok := held.(*session.Fact)
 		if !ok {
@@ -173,7 +179,7 @@ func (r *Run) shorten(why error) bool {
 			return true
 		}
 	}
-	return false
+	return shed
 }
 
 // begin is the batch that makes the run durable, before anything is done.

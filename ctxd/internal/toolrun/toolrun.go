@@ -15,6 +15,7 @@ import (
 
 	"cortexfs.org/ctxd/internal/broker"
 	"cortexfs.org/ctxd/internal/capsock"
+	"cortexfs.org/ctxd/internal/changes"
 	"cortexfs.org/ctxd/internal/sandboxrun"
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/capture"
@@ -57,6 +58,8 @@ type Call struct {
 	Loaded *toolshell.Memory
 	// Control is the run's capability, nil for a call that is only judged.
 	Control *capsock.Capability
+	// Watch is told what the call can change, nil for one that is only judged.
+	Watch *changes.Watch
 }
 
 // Result is what a call came to. Status is "ok" or "error".
@@ -132,8 +135,10 @@ func (a *Admitted) sandboxed(ctx context.Context, permit *broker.Permit) (Result
 	return res, err
 }
 
-// started lets the processes of the call's sandbox use the run's capability.
+// started comes before anything of the tool runs. It lets the processes of the call's
+// sandbox use the run's capability.
 func (a *Admitted) started(first procid.ID) error {
+	a.call.Watch.Before(a.Reach())
 	return a.call.Control.Register(first, a.inner.Name)
 }
 

@@ -212,6 +212,9 @@ func (t *target) failed(what string, err error) error {
 	if errors.As(err, &path) {
 		err = path.Err // the path in it is ours already
 	}
+	if errors.Is(err, unix.EROFS) {
+		return t.readOnly()
+	}
 	why := ""
 	switch {
 	case errors.Is(err, unix.EPERM):

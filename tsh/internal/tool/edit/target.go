@@ -230,6 +230,8 @@ func (t *target) writable() error {
 		return unix.Close(fd)
 	case errors.Is(err, unix.ETXTBSY): // it runs; the program goes on with the old file
 		return nil
+	case errors.Is(err, unix.EROFS):
+		return t.readOnly()
 	case errors.Is(err, unix.EACCES):
 		return errdefs.New(errdefs.Denied, "%s: mode %04o of uid %d does not let you write to it", object.Show(t.path), t.st.Mode&0o7777, t.st.Uid)
 	}
