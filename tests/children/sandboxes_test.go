@@ -69,6 +69,23 @@ func TestSandboxes(t *testing.T) {
 		c.AwaitExists(filepath.Join(c.Root, "agent", "b.sock"))
 		expect(t, "a tool", c.MustCtx("agent", "tsh", "b", "--", "own"), []string{"0 /dev/null", "1 pipe", "2 pipe"}, basics...)
 
+		// A hook of that tool, which has its own text besides.
+		hooks := c.file("own.d/hooks/post.d")
+		if err := os.MkdirAll(hooks, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		for dir := hooks; dir != c.file("own.d"); dir = filepath.Dir(dir) {
+			if err := os.Chown(dir, c.UID, c.UID); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c.Write(hooks+"/look", "#!/usr/bin/python3\n"+probe+"all = found()\nopen('/workspace/hooked', 'w').write(all)\n")
+		if err := os.Chmod(hooks+"/look", 0o755); err != nil {
+			t.Fatal(err)
+		}
+		c.MustCtx("agent", "tsh", "b", "--", "own")
+		expect(t, "a hook", c.Read(c.Workspace+"/hooked"), append(piped, "3 /memfd"), basics...)
+
 		// A step of an executable agent, in a sandbox that waited for it too.
 		for range 3 {
 			expect(t, "an agent", c.MustCtx("agent", "send", "b", "look"), piped, basics...)
@@ -76,10 +93,15 @@ func TestSandboxes(t *testing.T) {
 	})
 }
 
+// file is a path in the directory of the user's own tools.
+func (c *careless) file(name string) string {
+	return filepath.Join(c.Root, "home", strconv.Itoa(c.UID), "tool", name)
+}
+
 // tool makes a tool of the user's own, in Python.
 func (c *careless) tool(name, text string) {
 	c.t.Helper()
-	file := filepath.Join(c.Root, "home", strconv.Itoa(c.UID), "tool", name)
+	file := c.file(name)
 	c.Mkdir(file+".d", 0o755)
 	c.Write(file, "#!/usr/bin/python3\n"+text)
 	if err := os.Chmod(file, 0o755); err != nil {
