@@ -56,27 +56,39 @@ func say(path string, lines []string) {
 func crowd(path string, n int) {
 	var all sync.WaitGroup
 	gate := make(chan struct{}, 64)
-	conns := make([]net.Conn, n)
+	conns := make([]int, n)
 	for i := range conns {
 		all.Go(func() {
 			gate <- struct{}{}
 			defer func() { <-gate }()
-			c, err := net.Dial("unix", path)
+			fd, err := wait(path)
 			if err != nil {
 				report("connect", err)
 				return
 			}
-			conns[i] = c
-			c.Write([]byte(`{"op":"ping"}` + "\n"))
+			conns[i] = fd
+			unix.Write(fd, []byte(`{"op":"ping"}`+"\n")) // it may be closed by now
 		})
 	}
 	all.Wait()
 	held := 0
-	for _, c := range conns {
-		if c != nil {
+	for _, fd := range conns {
+		if fd > 0 {
 			held++
 		}
 	}
 	fmt.Println("open", held)
 	unix.Read(int(os.Stdin.Fd()), make([]byte, 1))
+}
+
+// wait connects as soon as there is room in the queue of the socket.
+func wait(path string) (fd int, err error) {
+	fd, err = unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return 0, err
+	}
+	for err = unix.EINTR; err == unix.EINTR; {
+		err = unix.Connect(fd, &unix.SockaddrUnix{Name: path})
+	}
+	return fd, err
 }

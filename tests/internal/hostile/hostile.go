@@ -18,7 +18,8 @@ type Attack func(t *testing.T, w *world.World) (succeeded []string)
 
 // Refused fails the test if any of an attack succeeds. Then it lets it happen
 // again with each of these checks off, where it must succeed; "a+b" are checks of
-// which each is enough to refuse it. Make is the world.
+// which each is enough to refuse it, "a,b" such of which not every kernel has
+// each. Make is the world.
 func Refused(t *testing.T, make func(testing.TB) *world.World, attack Attack, checks ...string) {
 	t.Helper()
 	try := func(name string, succeeds bool, off ...string) {
@@ -37,6 +38,10 @@ func Refused(t *testing.T, make func(testing.TB) *world.World, attack Attack, ch
 	}
 	try("refused", false)
 	for _, c := range checks {
+		if strings.Contains(c, ",") {
+			try("without "+c, true, strings.Split(c, ",")...)
+			continue
+		}
 		all := strings.Split(c, "+")
 		try("without "+c, true, all...)
 		for _, one := range all {
