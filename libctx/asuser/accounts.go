@@ -53,6 +53,31 @@ func Lookup(uid uint32) (Identity, string, error) {
 	return id, name, nil
 }
 
+// Named is the identity of a login name, or of a uid in digits, which need not have
+// an account. A name without an account is errdefs.NotFound.
+func Named(user string) (Identity, error) {
+	if uid, ok := number(user); ok {
+		id, _, err := Lookup(uid)
+		return id, err
+	}
+	var uid uint32
+	found := false
+	err := eachLine(passwdFile, func(f []string) bool { // name:password:uid:gid:…
+		if len(f) >= 4 && f[0] == user {
+			uid, found = number(f[2])
+		}
+		return !found
+	})
+	if err != nil {
+		return Identity{}, errdefs.New(errdefs.IO, "look up user %q: %w", user, err)
+	}
+	if !found {
+		return Identity{}, errdefs.New(errdefs.NotFound, "there is no user %q", user)
+	}
+	id, _, err := Lookup(uid)
+	return id, err
+}
+
 // eachLine gives the colon-separated fields of each line of a file to fn until
 // it returns false. A file that is not there has no lines.
 func eachLine(file string, fn func([]string) bool) error {

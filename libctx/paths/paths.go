@@ -34,8 +34,19 @@ func SkillDirs() []string { return []string{".agents/skills", ".codex/skills"} }
 // machine's rules and skills.
 const MachineConfig = "/etc/cortexfs"
 
-// SystemRoot is the tree of system mode.
-const SystemRoot = "/ctx"
+// The tree of system mode, and where it is kept: SystemRoot is a mount of
+// SystemTree, which nobody but root can reach by that name.
+const (
+	SystemRoot  = "/ctx"
+	SystemState = "/var/lib/cortexfs"
+	SystemTree  = SystemState + "/tree"
+)
+
+// AdminSocket is where `ctxd admin` listens that changes a tree of root's for its
+// users.
+func AdminSocket(root string) string {
+	return filepath.Join(New(Env{}, root).Runtime, "admin.sock")
+}
 
 // Layout is where one tree and everything that belongs to it lives on the host.
 // All members are absolute and clean.
@@ -151,7 +162,7 @@ func New(e Env, root string) Layout {
 	if l.System {
 		base := "/run/cortexfs"
 		l.Runtime = base
-		l.Config, l.Secrets = MachineConfig, "/var/lib/cortexfs/secrets"
+		l.Config, l.Secrets = MachineConfig, SystemState+"/secrets"
 		if root != SystemRoot {
 			l.Runtime = filepath.Join(base, key)
 		}
@@ -181,7 +192,11 @@ func (l Layout) Aside() Layout {
 // the tree, the runtime directory, the terminals' sockets, the configuration and
 // the secrets.
 func (l Layout) Protected() []string {
-	return []string{l.Root, l.Runtime, l.Terminals, l.Config, l.Secrets}
+	dirs := []string{l.Root, l.Runtime, l.Terminals, l.Config, l.Secrets}
+	if l.Root == SystemRoot {
+		dirs = append(dirs, SystemState, New(Env{}, l.Root).Runtime)
+	}
+	return dirs
 }
 
 // Paths below the tree.
@@ -276,15 +291,12 @@ func (l Layout) Socket(a libctx.Agent) string {
 	return filepath.Join(l.Runtime, "agent", string(a)+".sock")
 }
 
-// Capabilities is the directory of the capability sockets of runs. Nobody but its
-// owner can list it.
-func (l Layout) Capabilities() string { return filepath.Join(l.Runtime, "run") }
+// Runs is the directory of what belongs to runs. Nobody but its owner can list it.
+func (l Layout) Runs() string { return filepath.Join(l.Runtime, "run") }
 
-// Capability is where the capability socket of a run of an agent listens: tag is
-// what its server made up for it.
-func (l Layout) Capability(a libctx.Agent, tag string) string {
-	return filepath.Join(l.Capabilities(), string(a)+"-"+tag+".sock")
-}
+// Capabilities is the directory of the capability sockets of an agent's runs. Nobody
+// but its owner can list it.
+func (l Layout) Capabilities(a libctx.Agent) string { return filepath.Join(l.Runs(), string(a)) }
 
 // ModelSocket is where ctxmodel listens.
 func (l Layout) ModelSocket() string { return filepath.Join(l.Runtime, "model.sock") }

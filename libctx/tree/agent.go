@@ -209,7 +209,7 @@ func makeHome(root *atomicfile.Dir, spec *AgentSpec) error {
 func entryOf(spec *AgentSpec) (io.ReadCloser, error) {
 	switch {
 	case spec.Exec != "":
-		return openExec(spec.Exec)
+		return OpenExec(spec.Exec)
 	case spec.Program != nil:
 		start := make([]byte, len(elf))
 		n, err := io.ReadFull(spec.Program, start)

@@ -242,9 +242,9 @@ func (s *AgentSpec) effect(root *atomicfile.Dir, t libctx.Tool) (control.Effect,
 	return "", errdefs.New(errdefs.NotFound, "no tool %q in the tree", t).WithHint("ctx tool ls lists them")
 }
 
-// openExec opens the program of an executable agent and checks that a kernel
-// could run it.
-func openExec(name string) (*os.File, error) {
+// OpenExec opens the program of an executable agent, with the rights of the
+// caller, and checks that a kernel could run it. The caller closes it.
+func OpenExec(name string) (*os.File, error) {
 	refuse := func(kind errdefs.Kind, format string, args ...any) error {
 		return errdefs.New(kind, "program %s: "+format, append([]any{name}, args...)...)
 	}

@@ -56,6 +56,9 @@ func (l *Lines) Next() ([]byte, error) {
 	}
 }
 
+// Rest is what follows the lines that were read.
+func (l *Lines) Rest() io.Reader { return l.r }
+
 // Object decodes one JSON object into v: strict names, no duplicates, valid
 // UTF-8, nothing but white space around it. Errors are errdefs.Invalid. The
 // members of v that the text does not name keep their values.

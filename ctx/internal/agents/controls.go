@@ -1,14 +1,17 @@
 package agents
 
 import (
+	"context"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"unicode/utf8"
 
+	"cortexfs.org/ctx/internal/admin"
 	"cortexfs.org/ctx/internal/caller"
 	"cortexfs.org/libctx"
+	"cortexfs.org/libctx/adminwire"
 	"cortexfs.org/libctx/control"
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/libctx/tree"
@@ -26,13 +29,16 @@ func Get(from *caller.Caller, a libctx.Agent, file string) error {
 
 // Set replaces one control of an agent. The words of value are joined by one
 // space; a single "-" reads standard input.
-func Set(from *caller.Caller, a libctx.Agent, file string, value []string) error {
+func Set(ctx context.Context, from *caller.Caller, a libctx.Agent, file string, value []string) error {
 	text := strings.Join(value, " ")
 	if len(value) == 1 && value[0] == "-" {
 		var err error
 		if text, err = from.ReadText(libctx.MaxControlFile); err != nil {
 			return err
 		}
+	}
+	if admin.Needed(from.Layout) {
+		return ask(ctx, from, adminwire.Request{Op: adminwire.Set, Agent: a, Control: file, Content: &text}, nil)
 	}
 	return tree.SetControl(from.Layout, a, file, []byte(text))
 }

@@ -7,9 +7,11 @@ import (
 	"path/filepath"
 
 	"cortexfs.org/ctx/internal/activator"
+	"cortexfs.org/ctx/internal/admin"
 	"cortexfs.org/ctx/internal/caller"
 	"cortexfs.org/ctx/internal/runs"
 	"cortexfs.org/libctx"
+	"cortexfs.org/libctx/adminwire"
 	"cortexfs.org/libctx/asuser"
 	"cortexfs.org/libctx/control"
 	"cortexfs.org/libctx/errdefs"
@@ -26,6 +28,7 @@ type NewOptions struct {
 	Mounts       []string
 	Allow        []string
 	SystemPrompt string // a file, "-" for standard input
+	Owner        string // a uid or a login name; "" is the caller
 }
 
 // New makes an agent. When it returns and an activator runs, the agent's socket
@@ -35,7 +38,12 @@ func New(ctx context.Context, from *caller.Caller, name string, o NewOptions) er
 	if err != nil {
 		return err
 	}
-	if err := tree.NewAgent(from.Layout, spec); err != nil {
+	if admin.Needed(from.Layout) {
+		err = newOwned(ctx, from, spec, o)
+	} else {
+		err = tree.NewAgent(from.Layout, spec)
+	}
+	if err != nil {
 		return err
 	}
 	from.Note("made agent " + name)
@@ -62,6 +70,11 @@ func (o NewOptions) spec(from *caller.Caller, name string) (tree.AgentSpec, erro
 			WithHint("name a program with --exec FILE, or a model with --model MODEL")
 	case o.Exec != "" && o.Model != "":
 		return s, errdefs.New(errdefs.Invalid, "agent %s: --exec and --model exclude each other", name)
+	}
+	if o.Owner != "" {
+		if s.Owner, err = asuser.Named(o.Owner); err != nil {
+			return s, err
+		}
 	}
 	if o.Exec != "" && !filepath.IsAbs(o.Exec) {
 		s.Exec = filepath.Join(from.Config.Cwd, o.Exec)
@@ -123,7 +136,13 @@ func Remove(ctx context.Context, from *caller.Caller, a libctx.Agent, purge bool
 			return errdefs.New(errdefs.Busy, "agent %s: its process %d still runs", a, id.PID)
 		}
 	}
-	if err := tree.RemoveAgent(from.Layout, a, purge); err != nil {
+	var err error
+	if admin.Needed(from.Layout) {
+		err = ask(ctx, from, adminwire.Request{Op: adminwire.Remove, Agent: a, Purge: purge}, nil)
+	} else {
+		err = tree.RemoveAgent(from.Layout, a, purge)
+	}
+	if err != nil {
 		return err
 	}
 	from.Note("removed agent " + string(a))

@@ -180,7 +180,7 @@ func (c *chat) models(name string) error {
 	if name == "-" { // which would read what the person types
 		return errdefs.New(errdefs.Invalid, "/model -: is not a model")
 	}
-	if err := agents.Set(c.Caller, c.agent, "model", []string{name}); err != nil {
+	if err := agents.Set(context.Background(), c.Caller, c.agent, "model", []string{name}); err != nil {
 		return err
 	}
 	c.script.model = name

@@ -26,7 +26,7 @@ func agentCommands() *command {
 	return &command{
 		name: "agent", short: "make agents, talk to them, look at them",
 		sub: []*command{
-			newCommand(), lsCommand(), psCommand(), showCommand(), getCommand(), setCommand(), rmCommand(),
+			newCommand(), lsCommand(), psCommand(), showCommand(), getCommand(), setCommand(), rmCommand(), enableCommand(),
 			chatCommand(), sendCommand(), tshCommand(), resumeCommand(), cancelCommand(), startCommand(), stopCommand(), agentStatusCommand(), agentWatchCommand(), agentAttachCommand(),
 			steerCommand(), followUpCommand(), finishCommand(),
 			historyCommand(), outputCommand(), sessionsCommand(), usageCommand(),
@@ -57,13 +57,14 @@ func newCommand() *command {
 			&ucli.StringSliceFlag{Name: "mount", Usage: "a directory it sees, `SRC:DST:ro|rw` (repeatable)"},
 			&ucli.StringSliceFlag{Name: "allow", Usage: "more policy, `'CLASS:NAME PERM'` (repeatable)"},
 			&ucli.StringFlag{Name: "system-prompt", Usage: "its system.md from `FILE`"},
+			&ucli.StringFlag{Name: "owner", Usage: "whose it is, a `USER` or uid, in a tree of root's; for root alone"},
 		},
 		run: func(ctx context.Context, from *caller.Caller, in *input) error {
 			return agents.New(ctx, from, in.arg(0), agents.NewOptions{
 				Exec: in.String("exec"), Model: in.String("model"), Perm: in.String("perm"),
 				Tools: in.StringSlice("tool"), Native: in.StringSlice("native"),
 				Mounts: in.StringSlice("mount"), Allow: in.StringSlice("allow"),
-				SystemPrompt: in.String("system-prompt"),
+				SystemPrompt: in.String("system-prompt"), Owner: in.String("owner"),
 			})
 		},
 	}
@@ -108,8 +109,8 @@ func setCommand() *command {
 			"ctx agent get counter policy | sed /shell/d | ctx agent set counter policy -",
 			"ctx agent set counter perm -- -w-",
 		},
-		run: onAgent(func(_ context.Context, from *caller.Caller, a libctx.Agent, in *input) error {
-			return agents.Set(from, a, in.arg(1), in.args[2:])
+		run: onAgent(func(ctx context.Context, from *caller.Caller, a libctx.Agent, in *input) error {
+			return agents.Set(ctx, from, a, in.arg(1), in.args[2:])
 		}),
 	}
 }
@@ -122,6 +123,18 @@ func rmCommand() *command {
 		flags:    []ucli.Flag{&ucli.BoolFlag{Name: "purge", Usage: "its sessions and data too"}},
 		run: onAgent(func(ctx context.Context, from *caller.Caller, a libctx.Agent, in *input) error {
 			return agents.Remove(ctx, from, a, in.Bool("purge"))
+		}),
+	}
+}
+
+func enableCommand() *command {
+	return &command{
+		name: "enable", args: "AGENT", fixed: 1, short: "let an agent's socket listen, in the machine's tree",
+		long: "Makes the agent's systemd units what its files ask for. agent new does it by\n" +
+			"itself; this is for agents that came into the tree in another way.",
+		examples: []string{"ctx agent enable counter"},
+		run: onAgent(func(ctx context.Context, from *caller.Caller, a libctx.Agent, _ *input) error {
+			return agents.Enable(ctx, from, a)
 		}),
 	}
 }

@@ -50,6 +50,10 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 			command("serve", "", "hold the sockets of all agents", "One for each tree; ends with SIGTERM. Says READY=1 to NOTIFY_SOCKET.\n\n"+
 				"   ctxd serve &", &o, 0,
 				func(c *cli.Context) error { return daemon.Serve(c.Context, o) }),
+			command("admin", "", "change root's tree for its users", "Serves the admin socket of system mode, as root: whoever connects makes, changes and removes\n"+
+				"agents of their own. Takes a listening socket as descriptor 3 when LISTEN_FDS is set, and then ends when idle.\n\n"+
+				"   ctxd admin &", &o, 0,
+				func(c *cli.Context) error { return daemon.Admin(c.Context, o) }),
 			terminal(&o, &status),
 		},
 	}

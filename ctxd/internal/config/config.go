@@ -6,9 +6,11 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"time"
 
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/libctx/paths"
+	"github.com/coreos/go-systemd/v22/journal"
 )
 
 // Env is what the environment and the flags say about the tree.
@@ -46,6 +48,27 @@ func PassedSocket() (*os.File, error) {
 		return nil, errdefs.New(errdefs.Invalid, "LISTEN_FDS is %q: an agent has exactly one socket", fds)
 	}
 	return os.NewFile(firstPassed, "passed socket"), nil
+}
+
+// Supervisor is where the one who started this process wants to hear of it, and
+// how long its silence is believed: "" and 0 if nobody does. The variables are
+// removed, so that no child speaks in its place.
+func Supervisor() (address string, watchdog time.Duration) {
+	address = os.Getenv("NOTIFY_SOCKET")
+	usec, err := strconv.ParseInt(os.Getenv("WATCHDOG_USEC"), 10, 64)
+	if pid := os.Getenv("WATCHDOG_PID"); err == nil && usec > 0 && (pid == "" || pid == strconv.Itoa(os.Getpid())) {
+		watchdog = time.Duration(usec) * time.Microsecond
+	}
+	for _, name := range []string{"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"} {
+		os.Unsetenv(name)
+	}
+	return address, watchdog
+}
+
+// Journal reports whether standard error is the journal.
+func Journal() bool {
+	is, err := journal.StderrIsJournalStream()
+	return err == nil && is
 }
 
 // Programs are the suite's programs that are installed, free of links.

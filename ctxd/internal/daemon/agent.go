@@ -69,7 +69,7 @@ func find(o Options) (*log.Logger, paths.Layout, error) {
 	if err := unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return nil, none, errdefs.New(errdefs.Internal, "close descriptors on exec: %w", err)
 	}
-	logger, err := log.New(os.Stderr, o.Level)
+	logger, err := newLog(o.Level)
 	if err != nil {
 		return nil, none, err
 	}
@@ -99,6 +99,8 @@ func Agent(ctx context.Context, name string, o Options) error {
 		return refuseAll(ctx, agent, passed, err)
 	}
 	logger = logger.With("agent", string(agent))
+	supervisor, done := supervised(logger)
+	defer done()
 	owner, refused := ownerOf(layout, agent)
 	if errdefs.Is(refused, errdefs.NotFound) && passed == nil {
 		return refused
@@ -146,6 +148,8 @@ func Agent(ctx context.Context, name string, o Options) error {
 		Show:  func(s libctx.Session) run.Shower { return emitter.Run(s) },
 	})
 	defer announce(layout, agent, owner, logger)()
+	defer supervisor.Watch(ctx, func(context.Context) { hub.Busy() })()
+	supervisor.Ready()
 	logger.Info("serving", "version", libctx.Version, "pid", os.Getpid())
 	return server.New(server.Config{
 		Agent: agent, Owner: owner.UID, Hub: hub, Listener: listener, Idle: o.Idle, Log: logger,

@@ -8,7 +8,6 @@ import (
 	"cortexfs.org/ctxd/internal/activate"
 	"cortexfs.org/ctxd/internal/config"
 	"cortexfs.org/libctx/errdefs"
-	"github.com/coreos/go-systemd/v22/daemon"
 	"golang.org/x/sys/unix"
 )
 
@@ -28,6 +27,8 @@ func Serve(ctx context.Context, o Options) error {
 	if err := own(ctx, lock); err != nil {
 		return errdefs.New(errdefs.Exists, "another ctxd serve holds the sockets of %s", layout.Root)
 	}
+	supervisor, done := supervised(logger)
+	defer done()
 	self, err := os.Executable()
 	if err != nil {
 		return errdefs.New(errdefs.Internal, "own program: %w", err)
@@ -37,11 +38,7 @@ func Serve(ctx context.Context, o Options) error {
 		Layout: layout,
 		Log:    logger,
 		Agent:  held.agent,
-		Ready: func() {
-			if _, err := daemon.SdNotify(true, daemon.SdNotifyReady); err != nil {
-				logger.Warn("readiness", "why", err.Error())
-			}
-		},
+		Ready:  supervisor.Ready,
 	}
 	if program := config.Program("ctxmodel"); program != "" {
 		cfg.Others = []activate.Socket{held.models(program)}

@@ -23,7 +23,25 @@ type Server struct {
 	Idle  time.Duration // end after this long without a connection; 0: never
 	Drain time.Duration // that running requests have when the context has ended
 
-	open atomic.Int32
+	open  atomic.Int32
+	alive chan chan struct{} // asked of the round; made by Serve
+	begun sync.Once
+}
+
+// Alive returns once the server has looked at what it waits for: one that is
+// stuck does not. It gives up with the context.
+func (s *Server) Alive(ctx context.Context) {
+	answer := make(chan struct{})
+	select {
+	case s.questions() <- answer:
+		<-answer
+	case <-ctx.Done():
+	}
+}
+
+func (s *Server) questions() chan chan struct{} {
+	s.begun.Do(func() { s.alive = make(chan chan struct{}) })
+	return s.alive
 }
 
 // Serve answers clients until the context ends or there was none for the idle
@@ -121,6 +139,8 @@ wait:
 			}
 		case <-ctx.Done():
 			break wait
+		case answer := <-s.questions():
+			close(answer)
 		}
 	}
 	l.Interrupt()

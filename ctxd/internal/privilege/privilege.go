@@ -28,6 +28,10 @@ var Server = []int{
 	unix.CAP_SETFCAP, // for sandboxes of agents of root: what it takes to map uid 0 into a namespace
 }
 
+// Admin is what ctxd admin keeps: to act as an agent's owner, and to give the
+// owner what is theirs.
+var Admin = []int{unix.CAP_SETUID, unix.CAP_SETGID, unix.CAP_CHOWN}
+
 // Drop gives up, for good and on every thread, all capabilities of this process
 // but those to keep, and the ways to more: none comes from executing a program,
 // be it set-user-ID, with file capabilities, or executed as uid 0. Whoever has

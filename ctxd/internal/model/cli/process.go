@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"cortexfs.org/ctxd/internal/config"
+	"cortexfs.org/ctxd/internal/notify"
 	"cortexfs.org/ctxd/internal/privilege"
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/libctx/log"
@@ -31,38 +32,52 @@ func guard() error {
 	return nil
 }
 
+// prepared is what a prepared process has.
+type prepared struct {
+	passed     *os.File // a listening socket, nil if there is none
+	layout     paths.Layout
+	log        *log.Logger
+	supervisor *notify.Supervisor
+}
+
 // prepare guards the process, takes from the environment what it may say (a
-// passed socket, and where the tree is), and empties it: libraries look there
-// for keys, servers and proxies.
-func prepare(o options, level string, stderr io.Writer) (passed *os.File, l paths.Layout, logger *log.Logger, err error) {
+// passed socket, who started it, and where the tree is), and empties it:
+// libraries look there for keys, servers and proxies.
+func prepare(o options, level string, stderr io.Writer) (p prepared, err error) {
 	if err := guard(); err != nil {
-		return nil, l, nil, err
+		return p, err
 	}
-	passed, err = config.PassedSocket()
+	p.passed, err = config.PassedSocket()
 	env := config.Env(o.root)
+	address, watchdog := config.Supervisor()
+	newLog := log.New
+	if config.Journal() {
+		newLog = log.NewJournal
+	}
 	os.Clearenv()
 	if err != nil {
-		return nil, l, nil, err
+		return p, err
 	}
 	if o.level != "" {
 		level = o.level
 	}
-	if logger, err = log.New(stderr, level); err != nil {
-		return nil, l, nil, err
+	if p.log, err = newLog(stderr, level); err != nil {
+		return p, err
 	}
-	if l, err = paths.Find(env); err != nil {
-		return nil, l, nil, err
+	p.supervisor = notify.New(address, watchdog, p.log)
+	if p.layout, err = paths.Find(env); err != nil {
+		return p, err
 	}
 	for _, dir := range []struct {
 		to   *string
 		flag string
-	}{{&l.Config, o.config}, {&l.Secrets, o.secrets}} {
+	}{{&p.layout.Config, o.config}, {&p.layout.Secrets, o.secrets}} {
 		if dir.flag == "" {
 			continue
 		}
 		if *dir.to, err = filepath.Abs(dir.flag); err != nil {
-			return nil, l, nil, errdefs.New(errdefs.Invalid, "directory %q: %w", dir.flag, err)
+			return p, errdefs.New(errdefs.Invalid, "directory %q: %w", dir.flag, err)
 		}
 	}
-	return passed, l, logger, nil
+	return p, nil
 }

@@ -19,7 +19,7 @@ import (
 
 // run does one request in this process.
 func run(ctx context.Context, o options, args []string, stdin io.Reader, stdout, stderr io.Writer) error {
-	_, layout, _, err := prepare(o, "warn", stderr)
+	p, err := prepare(o, "warn", stderr)
 	if err != nil {
 		return err
 	}
@@ -27,17 +27,17 @@ func run(ctx context.Context, o options, args []string, stdin io.Reader, stdout,
 	if err != nil {
 		return err
 	}
-	s := &model.Service{Layout: layout, Registry: drivers.All()}
-	p := &printer{stdout: stdout, stderr: stderr}
-	out := p.text
+	s := &model.Service{Layout: p.layout, Registry: drivers.All()}
+	show := &printer{stdout: stdout, stderr: stderr}
+	out := show.text
 	if isJSON || o.raw {
-		out = p.raw
+		out = show.raw
 	}
 	if err := s.Answer(ctx, g, out); err != nil {
 		return err
 	}
-	if p.failure != nil {
-		return p.failure
+	if show.failure != nil {
+		return show.failure
 	}
 	return nil
 }

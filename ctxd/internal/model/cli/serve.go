@@ -23,11 +23,11 @@ const idleDefault = time.Minute
 const firstFD = 3
 
 func serve(ctx context.Context, o options, stderr io.Writer) error {
-	passed, layout, logger, err := prepare(o, "info", stderr)
+	p, err := prepare(o, "info", stderr)
 	if err != nil {
 		return err
 	}
-	s := &model.Server{Service: model.Service{Layout: layout, Registry: drivers.All()}, Log: logger, Drain: libctx.ModelDrain}
+	s := &model.Server{Service: model.Service{Layout: p.layout, Registry: drivers.All()}, Log: p.log, Drain: libctx.ModelDrain}
 	if o.fd >= 0 {
 		c, err := connection(o.fd)
 		if err != nil {
@@ -36,17 +36,19 @@ func serve(ctx context.Context, o options, stderr io.Writer) error {
 		return s.ServeOne(ctx, c)
 	}
 	s.Idle = max(o.idle, 0)
-	if o.idle < 0 && passed != nil {
+	if o.idle < 0 && p.passed != nil {
 		s.Idle = idleDefault
 	}
-	l, err := listen(layout, passed)
+	l, err := listen(p.layout, p.passed)
 	if err != nil {
 		return err
 	}
 	defer l.Close()
-	logger.Info("serving", "version", libctx.Version, "pid", os.Getpid())
+	defer p.supervisor.Watch(ctx, s.Alive)()
+	p.supervisor.Ready()
+	p.log.Info("serving", "version", libctx.Version, "pid", os.Getpid())
 	err = s.Serve(ctx, l)
-	logger.Info("serve ended")
+	p.log.Info("serve ended")
 	return err
 }
 
