@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/libctx/paths"
 	"golang.org/x/sys/unix"
@@ -23,9 +24,9 @@ import (
 // nobody. A directory that is a link, foreign
 // or writable by others is errdefs.Denied.
 func Ensure(l paths.Layout) error {
-	public, passed := fs.FileMode(0o700), fs.FileMode(0o700)
+	public := fs.FileMode(0o700)
 	if l.System {
-		public, passed = 0o755, 0o711
+		public = 0o755
 	}
 	// The parent of the per-tree directory is ours too (…/cortexfs), except
 	// where the runtime directory is /run/cortexfs itself.
@@ -37,12 +38,27 @@ func Ensure(l paths.Layout) error {
 	for _, d := range []struct {
 		path string
 		perm fs.FileMode
-	}{{l.Runtime, public}, {l.Sockets(), public}, {l.Capabilities(), passed}, {l.Locks, 0o700}} {
+	}{{l.Runtime, public}, {l.Sockets(), public}, {l.Runs(), passage(l)}, {l.Locks, 0o700}} {
 		if err := ensure(d.path, d.perm); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// passage is the mode of directories in which others reach what they know the name
+// of.
+func passage(l paths.Layout) fs.FileMode {
+	if l.System {
+		return 0o711
+	}
+	return 0o700
+}
+
+// EnsureCapabilities makes the directory of the capability sockets of an agent's
+// runs, below those of Ensure, and refuses others as Ensure does.
+func EnsureCapabilities(l paths.Layout, a libctx.Agent) error {
+	return ensure(l.Capabilities(a), passage(l))
 }
 
 // EnsureTerminals makes the directory of the terminals' sockets (Layout.Terminals)

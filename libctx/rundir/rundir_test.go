@@ -21,13 +21,16 @@ func TestEnsureModesIgnoreUmask(t *testing.T) {
 			l := layout(t, system)
 			old := unix.Umask(umask)
 			err := Ensure(l)
+			if err == nil {
+				err = EnsureCapabilities(l, "a")
+			}
 			unix.Umask(old)
 			if err != nil {
 				t.Fatalf("umask %o: %v", umask, err)
 			}
-			want := map[string]os.FileMode{l.Runtime: 0o700, l.Sockets(): 0o700, l.Capabilities(): 0o700, l.Locks: 0o700}
+			want := map[string]os.FileMode{l.Runtime: 0o700, l.Sockets(): 0o700, l.Runs(): 0o700, l.Capabilities("a"): 0o700, l.Locks: 0o700}
 			if system {
-				want[l.Runtime], want[l.Sockets()], want[l.Capabilities()] = 0o755, 0o755, 0o711
+				want[l.Runtime], want[l.Sockets()], want[l.Runs()], want[l.Capabilities("a")] = 0o755, 0o755, 0o711, 0o711
 			}
 			for path, mode := range want {
 				if st, err := os.Lstat(path); err != nil || st.Mode().Perm() != mode {

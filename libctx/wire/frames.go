@@ -129,6 +129,17 @@ type HookFailed struct {
 	Reason string      `json:"reason"`
 }
 
+// PromptChanged says that a program of the run replaced a text of the agent's
+// prompt. What the text is now was in the control file then, and in the call, if it
+// was one.
+type PromptChanged struct {
+	Head
+	Control   string `json:"control"`
+	Size      int    `json:"bytes"`
+	Digest    string `json:"digest"` // "sha256:" and the hexadecimal digest of the text
+	RequestID string `json:"request_id"`
+}
+
 // Usage counts the tokens of one model request.
 type Usage struct {
 	Head
@@ -312,6 +323,7 @@ var kinds = map[string]func() Frame{
 	"approval_result":     func() Frame { return new(ApprovalResult) },
 	"tool_result":         func() Frame { return new(ToolResult) },
 	"hook_failed":         func() Frame { return new(HookFailed) },
+	"prompt_changed":      func() Frame { return new(PromptChanged) },
 	"usage":               func() Frame { return new(Usage) },
 	"usage_uncertain":     func() Frame { return new(UsageUncertain) },
 	"lifecycle":           func() Frame { return new(Lifecycle) },

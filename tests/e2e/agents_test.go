@@ -149,7 +149,7 @@ func TestEnvironment(t *testing.T) {
 	}
 	f := c.Ask(send("m", "env", w.Workspace, "env"), "done")
 	env := f[len(f)-2]["content"].([]any)[0].(map[string]any)["text"].(string)
-	want := []string{"CTX_AGENT", "CTX_AGENT_SUBJECT", "CTX_HOME", "CTX_PATH", "CTX_ROOT", "CTX_RUN_ID", "CTX_SESSION", "CTX_STEP",
+	want := []string{"CTX_AGENT", "CTX_AGENT_SUBJECT", "CTX_CONTROL_SOCKET", "CTX_HOME", "CTX_PATH", "CTX_ROOT", "CTX_RUN_ID", "CTX_SESSION", "CTX_STEP",
 		"EXTRA", "HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "USER"}
 	if got := names(env); !slices.Equal(got, want) {
 		t.Errorf("the executable has %v, want %v", got, want)

@@ -359,13 +359,14 @@ func TestOutOfReach(t *testing.T) {
 	ledger(t, w, "a", "s")
 	for _, line := range []string{
 		"ls -d /ctx/.lock", "ls -d /ctx/.view", "ls -d /ctx/agent/b*", "ls /ctx/home/*/agent", "ls " + w.Root, "ls " + w.Home, "ls " + w.Layout.Runtime,
-		"ls /run/cortexfs", "ls /ctx/agent/*.sock", "ls -d /ctx/tool/fs.read*", "cat /etc/shadow", "ls /root/.", "grep -r 'se[c]ret of b' / --exclude-dir=proc --exclude-dir=sys --exclude-dir=usr -s --include=*.jsonl -l",
+		"ls /run/cortexfs/*/", "ls /ctx/agent/*.sock", "ls -d /ctx/tool/fs.read*", "cat /etc/shadow", "ls /root/.", "grep -r 'se[c]ret of b' / --exclude-dir=proc --exclude-dir=sys --exclude-dir=usr -s --include=*.jsonl -l",
 	} {
 		if r := shell(t, w, w.Workspace, line); r.Str("status") == "ok" {
 			t.Errorf("%s: %s", line, r.Str("content"))
 		}
 	}
 	says(t, w, w.Workspace, "ls -A /ctx/agent", "a\na.d")
+	says(t, w, w.Workspace, "ls -A /run /run/cortexfs", "/run:\ncortexfs\n\n/run/cortexfs:\ncontrol.sock")
 	says(t, w, w.Workspace, "for p in /proc/[0-9]*; do tr '\\0' ' ' < $p/cmdline; done | grep -c [c]txd; ls /proc/self/fd | wc -l", "0\n4")
 }
 

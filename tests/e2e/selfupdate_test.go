@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"net"
 	"os"
@@ -60,6 +61,8 @@ func update(id, agent, control, content string) string {
 		"op": "agent.update", "request_id": id, "agent": agent, "session": "default", "run": "RUN", "control": control, "content": content,
 	})
 }
+
+func digest(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text))) }
 
 // answers are the messages of a puppet.
 func answers(f []world.Frame) (all []string) {
@@ -121,6 +124,15 @@ func TestCapabilitySocket(t *testing.T) {
 			t.Errorf("%.200s\nis answered %s, not %s", script[i], got[i], reply)
 		}
 	}
+	var changed []string
+	for _, x := range f {
+		if x.Type() == "prompt_changed" {
+			changed = append(changed, world.JSON([]any{x["id"] != nil, x["control"], x["bytes"], x["request_id"], x["digest"]}))
+		}
+	}
+	if want := `[true,"system.md",9,"seven","sha256:` + digest("improved\n") + `"]`; len(changed) != 1 || changed[0] != want {
+		t.Errorf("recorded is %v, not %s", changed, want)
+	}
 	if a, b := w.Read(w.Root+"/agent/a.d/system.md"), w.Read(w.Root+"/agent/b.d/system.md"); a != "improved\n" || b != "as it was\n" {
 		t.Errorf("the prompts are %q and %q", a, b)
 	}
@@ -149,7 +161,7 @@ func fromOutside(t *testing.T, w *world.World) {
 	c.Send(world.JSON(map[string]any{"op": "send", "id": "m", "workspace": w.Workspace, "input": "sleep"}))
 	run := world.Last(c.Until("start")).Str("run")
 	c.Until("delta")
-	sockets, err := filepath.Glob(filepath.Join(w.Layout.Capabilities(), "a-*.sock"))
+	sockets, err := filepath.Glob(filepath.Join(w.Layout.Capabilities("a"), "*.sock"))
 	if err != nil || len(sockets) == 0 {
 		t.Fatalf("sockets: %v, %v", sockets, err)
 	}

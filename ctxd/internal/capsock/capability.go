@@ -1,6 +1,8 @@
 package capsock
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"sync"
 
 	"cortexfs.org/libctx"
@@ -10,6 +12,7 @@ import (
 	"cortexfs.org/libctx/peercred"
 	"cortexfs.org/libctx/procid"
 	"cortexfs.org/libctx/tree"
+	"cortexfs.org/libctx/wire"
 )
 
 // Capability is what the processes of one run may ask for. Its methods may be
@@ -19,6 +22,7 @@ type Capability struct {
 	door    *door
 	session libctx.Session
 	run     libctx.Run
+	record  func(...wire.Frame) error
 
 	mu    sync.Mutex
 	over  bool
@@ -160,8 +164,15 @@ func (c *Capability) do(who caller, q capwire.Request) error {
 		return err
 	}
 	fault.Point("capsock.updated")
+	done := &wire.PromptChanged{
+		Head: wire.Head{Type: "prompt_changed"}, Control: q.Control, Size: len(*q.Content),
+		Digest: fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(*q.Content))), RequestID: q.ID,
+	}
 	c.keeper.cfg.Log.Info("prompt changed by its agent", "session", c.session, "run", c.run, "control", q.Control,
-		"bytes", len(*q.Content), "request", q.ID)
+		"bytes", done.Size, "digest", done.Digest, "request", q.ID)
+	if err := c.record(done); err != nil { // it is done all the same
+		c.keeper.cfg.Log.Warn("prompt changed, not recorded", "session", c.session, "run", c.run, "why", err.Error())
+	}
 	return nil
 }
 

@@ -14,7 +14,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"os"
-	"strings"
+	"path/filepath"
 	"sync"
 
 	"cortexfs.org/libctx"
@@ -23,8 +23,10 @@ import (
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/libctx/log"
 	"cortexfs.org/libctx/paths"
+	"cortexfs.org/libctx/rundir"
 	"cortexfs.org/libctx/unixsock"
 	"cortexfs.org/libctx/view"
+	"cortexfs.org/libctx/wire"
 	"golang.org/x/sys/unix"
 )
 
@@ -58,19 +60,15 @@ func New(cfg Config) *Keeper {
 	return k
 }
 
-// tagLength is that of the part of a socket's name that is made up.
-const tagLength = 24
-
 // sweep removes the sockets of this agent on which nobody listens.
 func (k *Keeper) sweep() {
-	entries, err := os.ReadDir(k.cfg.Layout.Capabilities())
+	dir := k.cfg.Layout.Capabilities(k.cfg.Agent)
+	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return
 	}
 	for _, e := range entries {
-		tag := strings.TrimPrefix(strings.TrimSuffix(e.Name(), ".sock"), string(k.cfg.Agent)+"-")
-		path := k.cfg.Layout.Capability(k.cfg.Agent, tag)
-		if len(tag) == tagLength && strings.HasSuffix(path, "/"+e.Name()) && dead(path) {
+		if path := filepath.Join(dir, e.Name()); dead(path) {
 			os.Remove(path)
 		}
 	}
@@ -86,9 +84,10 @@ func dead(path string) bool {
 	return errors.Is(unix.Connect(fd, &unix.SockaddrUnix{Name: path}), unix.ECONNREFUSED)
 }
 
-// Open gives a run its capability, and a socket of its own. The caller closes it
-// when the run is over, after the last of its sandboxes.
-func (k *Keeper) Open(session libctx.Session, run libctx.Run) (*Capability, error) {
+// Open gives a run its capability, and a socket of its own. Record makes what was
+// done durable in the run's session; it is not called after Close has returned. The
+// caller closes the capability when the run is over, after the last of its sandboxes.
+func (k *Keeper) Open(session libctx.Session, run libctx.Run, record func(...wire.Frame) error) (*Capability, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.closed {
@@ -102,16 +101,21 @@ func (k *Keeper) Open(session libctx.Session, run libctx.Run) (*Capability, erro
 			return nil, err
 		}
 	}
-	c := &Capability{keeper: k, door: d, session: session, run: run, roots: map[int]root{}, used: map[string]bool{}}
+	c := &Capability{
+		keeper: k, door: d, session: session, run: run, record: record, roots: map[int]root{}, used: map[string]bool{},
+	}
 	d.lead(c)
 	return c, nil
 }
 
 // open makes a socket under a name nobody knows.
 func (k *Keeper) open() (*door, error) {
-	var random [tagLength / 2]byte
+	if err := rundir.EnsureCapabilities(k.cfg.Layout, k.cfg.Agent); err != nil {
+		return nil, err
+	}
+	var random [12]byte
 	rand.Read(random[:])
-	path := k.cfg.Layout.Capability(k.cfg.Agent, hex.EncodeToString(random[:]))
+	path := filepath.Join(k.cfg.Layout.Capabilities(k.cfg.Agent), hex.EncodeToString(random[:])+".sock")
 	l, err := unixsock.ListenFresh(path, unixsock.Options{Perm: 0o600, UID: int(k.cfg.Owner.UID), GID: int(k.cfg.Owner.GID)})
 	if err != nil {
 		return nil, errdefs.New(errdefs.KindOf(err), "capability socket: %w", err)

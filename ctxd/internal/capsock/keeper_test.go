@@ -3,42 +3,35 @@ package capsock
 import (
 	"net"
 	"os"
-	"path/filepath"
-	"slices"
 	"sync"
 	"testing"
 
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/capwire"
 	"cortexfs.org/libctx/errdefs"
+	"cortexfs.org/libctx/rundir"
 )
 
 // TestSweep: what another server of this agent left is removed, and nothing else.
 func TestSweep(t *testing.T) {
 	w := newWorld(t)
 	live := w.run().Path()
-	dir := w.layout.Capabilities()
-	tag := "0123456789abcdef01234567"
-	for _, name := range []string{"coder-" + tag + ".sock", "coder-x-" + tag + ".sock", "x-coder-" + tag + ".sock", "coder-short.sock", "coder-" + tag + ".sock.d"} {
-		l, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(dir, name), Net: "unix"})
+	dir := w.layout.Capabilities("coder")
+	other := w.layout.Capabilities("other")
+	must(t, rundir.EnsureCapabilities(w.layout, "other"))
+	for _, path := range []string{dir + "/0123.sock", dir + "/.0123.sock.77", other + "/0123.sock"} {
+		l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
 		must(t, err)
 		l.SetUnlinkOnClose(false)
 		l.Close()
 	}
-	must(t, os.WriteFile(filepath.Join(dir, "coder-"+tag[:23]+"x.sock"), nil, 0o600)) // no socket
 	again := New(w.keeper.cfg)
 	defer again.Close()
-	var left []string
-	entries, err := os.ReadDir(dir)
-	must(t, err)
-	for _, e := range entries {
-		left = append(left, e.Name())
-	}
-	for name, want := range map[string]bool{
-		"coder-" + tag + ".sock": false, filepath.Base(live): true, "coder-x-" + tag + ".sock": true, "x-coder-" + tag + ".sock": true,
+	for path, want := range map[string]bool{
+		dir + "/0123.sock": false, dir + "/.0123.sock.77": false, other + "/0123.sock": true, live: true,
 	} {
-		if slices.Contains(left, name) != want {
-			t.Errorf("%s: there is %v", name, left)
+		if _, err := os.Lstat(path); (err == nil) != want {
+			t.Errorf("%s: %v", path, err)
 		}
 	}
 }
@@ -54,7 +47,7 @@ func TestManyRuns(t *testing.T) {
 		return len(entries)
 	}
 	sockets := func() int {
-		entries, err := os.ReadDir(w.layout.Capabilities())
+		entries, err := os.ReadDir(w.layout.Capabilities("coder"))
 		must(t, err)
 		return len(entries)
 	}
@@ -64,7 +57,7 @@ func TestManyRuns(t *testing.T) {
 		var runs sync.WaitGroup
 		for range 10 {
 			runs.Go(func() {
-				c, err := w.keeper.Open("default", libctx.NewRun())
+				c, err := w.keeper.Open("default", libctx.NewRun(), nil)
 				if err != nil {
 					t.Error(err)
 					return
@@ -116,8 +109,8 @@ func TestRootsThatAreOver(t *testing.T) {
 	if n := len(c.roots); n != 1 {
 		t.Errorf("%d are remembered", n)
 	}
-	if got := b.ask(c, w.request(c)); got != "" {
-		t.Errorf("%q", got)
+	if got := b.ask(c, w.request(c)); got != "" || len(w.frames) != 1 {
+		t.Errorf("%q, recorded %v", got, w.frames)
 	}
 	id := b.id()
 	b.end()

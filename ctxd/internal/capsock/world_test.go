@@ -91,6 +91,7 @@ type world struct {
 	layout paths.Layout
 	keeper *Keeper
 	n      int
+	frames []wire.Frame // that were recorded, of runs one after the other
 }
 
 func newWorld(t *testing.T) *world {
@@ -123,7 +124,10 @@ func must(t *testing.T, err error) {
 // run opens the capability of a new run.
 func (w *world) run() *Capability {
 	w.t.Helper()
-	c, err := w.keeper.Open("default", libctx.NewRun())
+	c, err := w.keeper.Open("default", libctx.NewRun(), func(f ...wire.Frame) error {
+		w.frames = append(w.frames, f...)
+		return nil
+	})
 	must(w.t, err)
 	w.t.Cleanup(c.Close)
 	return c

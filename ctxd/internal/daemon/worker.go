@@ -68,7 +68,7 @@ func (w *worker) begin(r *run.Run, work func() error) error {
 
 // capable carries out a run with its capability.
 func (w *worker) capable(r *run.Run, work func() error) error {
-	c, err := w.capabilities.Open(r.Session, r.ID)
+	c, err := w.capabilities.Open(r.Session, r.ID, r.Record)
 	if err != nil {
 		return err
 	}
