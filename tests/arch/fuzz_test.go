@@ -23,6 +23,7 @@ var fuzzed = map[string]string{
 	"ctxd/internal/model/responses FuzzEvent":    "events of OpenAI's newer format",
 	"ctxd/internal/model/transport FuzzEvents":   "event streams",
 	"libctx FuzzParseName":                       "names",
+	"libctx/capwire FuzzDecode":                  "requests of programs inside a run",
 	"libctx/control FuzzFiles":                   "control files of agents and tools",
 	"libctx/control FuzzSchema":                  "schemas of tools",
 	"libctx/control FuzzTshrc":                   ".tshrc",

@@ -49,6 +49,9 @@ func TestAgentImprovesItself(t *testing.T) {
 	if shown := w.MustCtx("agent", "prompt", "m"); !strings.HasPrefix(shown, "TOLD: "+improved) {
 		t.Errorf("ctx agent prompt shows\n%s", shown)
 	}
+	if told := w.MustCtx("agent", "history", "m"); !strings.Contains(told, "changed its own system.md: "+fmt.Sprint(len(improved))+" B") {
+		t.Errorf("ctx agent history tells\n%s", told)
+	}
 	results := s.Requests()[1].Chat(t).Messages
 	if last := results[len(results)-1].Content; !strings.Contains(last, fmt.Sprintf("system.md has %d bytes now", len(improved))) {
 		t.Errorf("the model was told %q", last)

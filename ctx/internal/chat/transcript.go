@@ -104,6 +104,8 @@ func (t *transcript) frame(f wire.Frame) []block {
 		return blocks
 	case *wire.HookFailed:
 		return note(render.HookFailed(f))
+	case *wire.PromptChanged:
+		return note(render.PromptChanged(f))
 	case *wire.Delivered:
 		return note("told: " + render.Clip(inert.Line(f.Text), 200))
 	case *wire.Error:

@@ -53,6 +53,11 @@ func Answered(f *wire.ApprovalResult) string {
 // HookFailed says that a hook failed after a call.
 func HookFailed(f *wire.HookFailed) string { return "hook " + f.Hook + " failed: " + f.Reason }
 
+// PromptChanged says that the agent changed what it is told.
+func PromptChanged(f *wire.PromptChanged) string {
+	return "changed its own " + f.Control + ": " + Size(int64(f.Size)) + ", from its next run on"
+}
+
 func messages(n int) string { return count(n, "message") }
 
 func count(n int, what string) string {

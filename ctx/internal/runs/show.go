@@ -122,6 +122,8 @@ func (s *show) frame(f wire.Frame) {
 		}
 	case *wire.HookFailed:
 		s.note(render.HookFailed(f))
+	case *wire.PromptChanged:
+		s.note(render.PromptChanged(f))
 	case *wire.Delivered:
 		s.note("told: " + render.Clip(inert.Line(f.Text), 200))
 	case *wire.Error:

@@ -51,6 +51,8 @@ func notes(r *session.Reader) (list []note, err error) {
 				n.text = render.Context(f)
 			case *wire.HookFailed:
 				n.text = render.HookFailed(f)
+			case *wire.PromptChanged:
+				n.text, n.lone = render.PromptChanged(f), true
 			case *wire.Changes:
 				n.text, n.lone = strings.Join(append([]string{render.Changes(f)}, render.Alarms(f)...), "\n"), f.Listed+f.Executable > 0
 			case *wire.ApprovalRequest:
