@@ -28,7 +28,7 @@ func TestModulesAreApart(t *testing.T) {
 
 // pure are packages that decide, format or parse, and touch nothing.
 var pure = []string{
-	"libctx/admit", "libctx/builtin", "libctx/control", "libctx/effect", "libctx/envelope", "libctx/errdefs", "libctx/mount", "libctx/policy",
+	"libctx/admit", "libctx/builtin", "libctx/capwire", "libctx/control", "libctx/effect", "libctx/envelope", "libctx/errdefs", "libctx/mount", "libctx/policy",
 	"libctx/modelwire", "libctx/prompt", "libctx/sandbox", "libctx/shellsafe", "libctx/window", "libctx/toolshell/command", "libctx/toolshell/settings", "libctx/termwire", "libctx/toolwire", "libctx/wire", "ctxd/internal/authz", "ctx/internal/render",
 	"ctx/internal/markdown", "ctxterm/internal/filter",
 }
