@@ -100,3 +100,37 @@ func TestEnsureTerminals(t *testing.T) {
 		}
 	}
 }
+
+// The locks of a user's terminals are in a tree of theirs, and of another's tree
+// beside their runtime directory.
+func TestFor(t *testing.T) {
+	me := uint32(os.Geteuid())
+	root := t.TempDir()
+	mine := paths.New(paths.Env{UID: int(me), Home: root, RuntimeDir: root}, root)
+	if got := For(mine, me); got != mine {
+		t.Errorf("the own tree: %+v", got)
+	}
+	if got := For(mine, me+1); got != mine.Aside() {
+		t.Errorf("another's tree: %+v", got)
+	}
+	none := mine
+	none.Root = filepath.Join(root, "none")
+	if got := For(none, me+1); got != none {
+		t.Errorf("no tree: %+v", got)
+	}
+	if me != 0 {
+		return // the rest is about root, who looks at what others own
+	}
+	if err := os.Chown(root, 60001, 60001); err != nil {
+		t.Fatal(err)
+	}
+	l := paths.New(paths.Env{UID: 0, Home: "/root"}, root)
+	l.System = true
+	l.Locks = "/run/cortexfs/lock"
+	if got := For(l, 60001); got.Locks != filepath.Join(root, ".lock") {
+		t.Errorf("root looks at a user's tree: %s", got.Locks)
+	}
+	if got := For(l, 0); got.Locks == l.Locks {
+		t.Errorf("root's own in a user's tree: %s", got.Locks)
+	}
+}

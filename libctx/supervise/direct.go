@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -79,7 +78,7 @@ func (d direct) of(unit string, id procid.ID, boot string) Instance {
 // invocation is the id of a direct start: nothing is there to choose one, so it
 // follows from what makes the start unique.
 func invocation(unit string, id procid.ID, boot string) string {
-	sum := sha256.Sum256([]byte(unit + "\n" + holder(id, boot)))
+	sum := sha256.Sum256([]byte(unit + "\n" + id.Line(boot)))
 	return hex.EncodeToString(sum[:16])
 }
 
@@ -105,7 +104,7 @@ func (d direct) find(a libctx.Agent, s libctx.Session) (Instance, error) {
 	if err != nil {
 		return Instance{}, notThere(err, none)
 	}
-	id, boot, ok := parseHolder(string(text))
+	id, boot, ok := procid.ParseLine(string(text))
 	if !ok {
 		return Instance{}, none // a launcher that is just beginning, or never got further
 	}
@@ -194,25 +193,4 @@ func (d direct) List(ctx context.Context) ([]Instance, error) {
 		all = append(all, i)
 	}
 	return all, nil
-}
-
-// holder is the line by which a launcher names itself in the lock that it holds:
-// pid, start time and boot id (docs/reference/supervisors.md).
-func holder(id procid.ID, boot string) string {
-	return strconv.Itoa(id.PID) + " " + strconv.FormatUint(id.Start, 10) + " " + boot + "\n"
-}
-
-// parseHolder reads such a line. It reports false for anything else.
-func parseHolder(line string) (id procid.ID, boot string, ok bool) {
-	line, ok = strings.CutSuffix(line, "\n")
-	f := strings.Split(line, " ")
-	if !ok || len(f) != 3 || f[2] == "" || strings.ContainsAny(line, "\n\x00") {
-		return procid.ID{}, "", false
-	}
-	pid, err1 := strconv.Atoi(f[0])
-	start, err2 := strconv.ParseUint(f[1], 10, 64)
-	if err1 != nil || err2 != nil || pid <= 0 || strconv.Itoa(pid) != f[0] || strconv.FormatUint(start, 10) != f[1] {
-		return procid.ID{}, "", false
-	}
-	return procid.ID{PID: pid, Start: start}, f[2], true
 }

@@ -78,7 +78,7 @@ func TestDirectLife(t *testing.T) {
 	if _, err := s.Find(t.Context(), i.Unit); !errdefs.Is(err, errdefs.NotFound) {
 		t.Errorf("before its lock: %v", err)
 	}
-	claim(t, l, holder(procid.ID{PID: i.PID, Start: i.Start}, i.Boot))
+	claim(t, l, procid.ID{PID: i.PID, Start: i.Start}.Line(i.Boot))
 	found, err := s.Find(t.Context(), i.Unit)
 	if err != nil || found != i {
 		t.Errorf("found %+v, %v; started %+v", found, err, i)
@@ -206,16 +206,16 @@ func TestDirectLocks(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{
-		"empty": "", "torn": strings.TrimSuffix(holder(me, boot), "\n"), "of another boot": holder(me, "x"),
-		"of a pid used again": holder(procid.ID{PID: me.PID, Start: me.Start + 1}, boot),
-		"of nobody":           holder(procid.ID{PID: 1 << 22, Start: 1}, boot),
+		"empty": "", "torn": strings.TrimSuffix(me.Line(boot), "\n"), "of another boot": me.Line("x"),
+		"of a pid used again": procid.ID{PID: me.PID, Start: me.Start + 1}.Line(boot),
+		"of nobody":           procid.ID{PID: 1 << 22, Start: 1}.Line(boot),
 	} {
 		claim(t, l, text)
 		if i, err := s.Find(t.Context(), Unit(l, "a", "s")); !errdefs.Is(err, errdefs.NotFound) {
 			t.Errorf("%s: %+v, %v", name, i, err)
 		}
 	}
-	claim(t, l, holder(me, boot))
+	claim(t, l, me.Line(boot))
 	if i, err := s.Find(t.Context(), Unit(l, "a", "s")); err != nil || i.PID != me.PID {
 		t.Errorf("%+v, %v", i, err)
 	}

@@ -80,7 +80,8 @@ func New(ctx context.Context, name string, l paths.Layout, uid uint32) (Supervis
 		if name == Auto && ctx.Err() == nil {
 			return direct{layout: rundir.For(l, uid), uid: uid}, nil
 		}
-		return nil, err
+		return nil, errdefs.New(errdefs.KindOf(err), "%w", err).
+			WithHint("--supervisor direct needs no manager; a login starts one, and loginctl enable-linger keeps it")
 	}
 	return nil, errdefs.New(errdefs.Invalid, "supervisor %.40q is none of auto, systemd, direct", name)
 }

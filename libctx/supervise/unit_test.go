@@ -6,6 +6,7 @@ import (
 
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/paths"
+	"cortexfs.org/libctx/procid"
 	"pgregory.net/rapid"
 )
 
@@ -89,7 +90,7 @@ func FuzzParseHolder(f *testing.F) {
 		f.Add(line)
 	}
 	f.Fuzz(func(t *testing.T, line string) {
-		if id, boot, ok := parseHolder(line); ok && holder(id, boot) != line {
+		if id, boot, ok := procid.ParseLine(line); ok && id.Line(boot) != line {
 			t.Errorf("%q is %+v of %q", line, id, boot)
 		}
 	})

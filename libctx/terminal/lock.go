@@ -2,7 +2,6 @@ package terminal
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -116,11 +115,6 @@ func (p Place) take(flag int) (*os.File, error) {
 	return os.NewFile(uintptr(fd), path), nil
 }
 
-// holder is the line by which a launcher names itself in its lock.
-func holder(pid int, start uint64, boot string) string {
-	return fmt.Sprintf("%d %d %s\n", pid, start, boot)
-}
-
 // sign writes whose lock it is: pid, start time and boot, on one line.
 func (k *Lock) sign() error {
 	me, err := procid.Of(os.Getpid())
@@ -132,7 +126,7 @@ func (k *Lock) sign() error {
 		return err
 	}
 	if err = k.f.Truncate(0); err == nil {
-		_, err = k.f.WriteString(holder(me.PID, me.Start, boot))
+		_, err = k.f.WriteString(me.Line(boot))
 	}
 	if err != nil {
 		return errdefs.New(errdefs.KindOf(err), "terminal %s: lock: %w", k.place, err)
@@ -172,10 +166,10 @@ const killed = 128 + int(unix.SIGKILL)
 // Clear does what the launcher of this launch would have done at its end, if it
 // was killed before: its link, its socket and its lock are removed, and it has
 // exited. The launcher is proven and gone. What another one has taken by now
-// stays, and what there is not is no error.
-func (p Place) Clear(l Launch) error {
-	ours := false
-	err := p.Owner.Do(func() error {
+// stays, and what there is not is no error. It reports whether the terminal was
+// this launch's.
+func (p Place) Clear(l Launch) (ours bool, err error) {
+	err = p.Owner.Do(func() error {
 		f, err := p.take(0)
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.EWOULDBLOCK) {
 			return nil
@@ -186,7 +180,7 @@ func (p Place) Clear(l Launch) error {
 		defer f.Close()
 		text := make([]byte, libctx.MaxControlFile)
 		n, _ := f.ReadAt(text, 0) // what is shorter is read with io.EOF
-		if string(text[:n]) != holder(l.PID, l.Start, l.Boot) {
+		if string(text[:n]) != (procid.ID{PID: l.PID, Start: l.Start}).Line(l.Boot) {
 			return nil
 		}
 		link := p.Layout.TerminalLink(p.Owner.UID, p.Agent, p.Session)
@@ -201,11 +195,15 @@ func (p Place) Clear(l Launch) error {
 		return os.Remove(f.Name())
 	})
 	if err != nil || !ours {
-		return p.at(err)
+		return ours, p.at(err)
 	}
-	if m, err := p.Load(); err != nil || m.State != Running && m.State != Created {
-		return err
+	m, err := p.Load()
+	if errdefs.Is(err, errdefs.NotFound) { // it had come no further
+		return true, nil
+	}
+	if err != nil || m.State != Running && m.State != Created {
+		return true, err
 	}
 	code := killed
-	return p.SetState(Exited, func(m *Meta) { m.ExitCode = &code })
+	return true, p.SetState(Exited, func(m *Meta) { m.ExitCode = &code })
 }

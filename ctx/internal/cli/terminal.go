@@ -175,7 +175,7 @@ type show func(context.Context, *caller.Caller, terminal.Place, terminals.ShowOp
 
 func shown(do show) func(context.Context, *caller.Caller, *input) error {
 	return onTerminal(func(ctx context.Context, from *caller.Caller, p terminal.Place, in *input) error {
-		return do(ctx, from, p, terminals.ShowOptions{Escape: in.String("escape"), Signals: terminalSignals})
+		return do(ctx, from, p, showing(in))
 	})
 }
 
@@ -185,8 +185,18 @@ func ofAgent(do show) func(context.Context, *caller.Caller, *input) error {
 		if err != nil {
 			return err
 		}
-		return do(ctx, from, p, terminals.ShowOptions{Escape: in.String("escape"), Signals: terminalSignals})
+		return do(ctx, from, p, showing(in))
 	})
+}
+
+// showing is how a terminal is shown, as the command line has it.
+func showing(in *input) terminals.ShowOptions {
+	o := terminals.ShowOptions{Signals: terminalSignals}
+	if in.IsSet("escape") {
+		key := in.String("escape")
+		o.Escape = &key
+	}
+	return o
 }
 
 // terminalSignals delivers what matters to who shows a terminal on another one, to

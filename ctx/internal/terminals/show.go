@@ -15,17 +15,20 @@ import (
 
 // ShowOptions of a terminal that is shown.
 type ShowOptions struct {
-	Escape  string // the key, "" for the default
+	Escape  *string // the key, nil for the default
 	Signals func() <-chan os.Signal
 }
 
 func (o ShowOptions) attach(from *caller.Caller, p terminal.Place) (attach.Options, error) {
 	key := attach.DefaultKey
-	if o.Escape != "" {
+	if o.Escape != nil {
 		var err error
-		if key, err = attach.ParseKey(o.Escape); err != nil {
+		if key, err = attach.ParseKey(*o.Escape); err != nil {
 			return attach.Options{}, errdefs.New(errdefs.Invalid, "flag --escape: %w", err)
 		}
+	}
+	if !p.Owner.IsSelf() { // the terminal would say so, if this process could come to it
+		return attach.Options{}, errdefs.New(errdefs.Denied, "terminal %s: belongs to uid %d, and nobody else watches or joins it", p, p.Owner.UID)
 	}
 	return attach.Options{
 		Name: p.String(), Sockets: []string{p.Layout.TerminalLink(p.Owner.UID, p.Agent, p.Session), p.Layout.TerminalSocket(p.Agent, p.Session)},

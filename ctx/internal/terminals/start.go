@@ -213,29 +213,49 @@ func (s *start) launch(ctx context.Context) (err error) {
 		return err
 	}
 	if err := s.await(ctx, box, log); err != nil {
-		s.stop(ctx)
+		if s.stop(ctx) {
+			s.forget()
+		}
 		return err
 	}
 	if err := s.receipt(ctx); err != nil {
 		s.stop(ctx)
-		if !s.known {
-			if e := s.place.Remove(); e != nil {
-				s.from.Warn(e.Error())
-			}
-		}
+		s.forget()
 		return err
 	}
 	return nil
 }
 
-// stop ends what was started and waits until it is gone.
-func (s *start) stop(ctx context.Context) {
+// forget removes the resource that this start made.
+func (s *start) forget() {
+	if s.known {
+		return
+	}
+	if err := s.place.Remove(); err != nil {
+		s.from.Warn(err.Error())
+	}
+}
+
+// stop ends what was started and waits until it is gone. It reports whether the
+// terminal was its launcher's to the end, which then could not tidy up itself.
+func (s *start) stop(ctx context.Context) (left bool) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*libctx.TerminalStop)
 	defer cancel()
 	err := s.by.Stop(ctx, s.instance)
 	if err != nil && !errdefs.Is(err, errdefs.NotFound) && !errors.Is(err, supervise.ErrStale) {
 		s.from.Warn(err.Error())
+		return false
 	}
+	p := s.place
+	p.Layout = rundir.For(p.Layout, p.Owner.UID)
+	left, err = p.Clear(terminal.Launch{
+		PID: s.instance.PID, Start: s.instance.Start, Boot: s.instance.Boot,
+		Socket: terminal.Socket{Path: p.Layout.TerminalSocket(p.Agent, p.Session)},
+	})
+	if err != nil {
+		s.from.Warn(err.Error())
+	}
+	return left
 }
 
 // receipt reads back what the kernel and the supervisor know of the terminal and
@@ -307,7 +327,7 @@ func (s *start) tell() error {
 	case s.instance.Supervisor == supervise.Direct:
 		s.from.Note("it lives until it is stopped, or the machine is; where logind kills what users leave behind, until you log out")
 	case !supervise.Linger(s.place.Owner.UID):
-		s.from.Note("it lives until you log out everywhere; to keep it longer: loginctl enable-linger")
+		s.from.Note("it lives until you log out everywhere, as everything that your systemd manager runs; to keep it beyond that, once: loginctl enable-linger")
 	}
 	return err
 }

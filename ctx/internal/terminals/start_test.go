@@ -27,7 +27,8 @@ func (w *world) left() []string {
 		found = append(found, i.Unit)
 	}
 	for _, pattern := range []string{
-		w.Layout.Runtime + "/start-*", w.Layout.Runtime + "/terminal:*", w.Layout.Sessions(uint32(os.Geteuid()), "coder") + "/*/terminal/terminal-*",
+		w.Layout.Runtime + "/start-*", w.Layout.Runtime + "/terminal:*", w.Layout.Sessions(uint32(os.Geteuid()), "coder") + "/*/terminal/*",
+		w.Layout.Locks + "/terminal:*", w.Layout.Terminals + "/*",
 	} {
 		files, err := filepath.Glob(pattern)
 		if err != nil {
@@ -47,6 +48,7 @@ func TestFailedStarts(t *testing.T) {
 	}{
 		"dies":     {errdefs.Unavailable, "terminal coder/default: its launcher ended at once: it broke", ""},
 		"refuses":  {errdefs.Invalid, "workspace: is a link", "name another"},
+		"killed":   {errdefs.Unavailable, "terminal coder/default: its launcher ended at once", ""},
 		"nonsense": {errdefs.Protocol, "report of the launcher: ", ""},
 		"wrong":    {errdefs.Protocol, "process 1 reports for process ", ""},
 	} {

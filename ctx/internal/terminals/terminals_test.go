@@ -1,6 +1,7 @@
 package terminals
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -8,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"cortexfs.org/ctx/internal/caller"
 	"cortexfs.org/ctx/internal/runs"
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/libctx/terminal"
@@ -169,8 +171,17 @@ func TestShowRefusals(t *testing.T) {
 	if err := Attach(t.Context(), w.Caller, p, ShowOptions{}); !errdefs.Is(err, errdefs.Invalid) || !strings.Contains(errdefs.HintOf(err), "ctx terminal watch coder/default") {
 		t.Errorf("%v", err)
 	}
-	if err := Attach(t.Context(), w.Caller, p, ShowOptions{Escape: "x"}); !errdefs.Is(err, errdefs.Invalid) || !strings.HasPrefix(err.Error(), "flag --escape: ") {
-		t.Errorf("%v", err)
+	for _, key := range []string{"x", ""} {
+		if err := Attach(t.Context(), w.Caller, p, ShowOptions{Escape: &key}); !errdefs.Is(err, errdefs.Invalid) || !strings.HasPrefix(err.Error(), "flag --escape: ") {
+			t.Errorf("%q: %v", key, err)
+		}
+	}
+	other := p
+	other.Owner.UID++
+	for name, show := range map[string]func(context.Context, *caller.Caller, terminal.Place, ShowOptions) error{"attach": Attach, "watch": Watch} {
+		if err := show(t.Context(), w.Caller, other, ShowOptions{}); !errdefs.Is(err, errdefs.Denied) || !strings.Contains(err.Error(), "belongs to uid") {
+			t.Errorf("%s another's: %v", name, err)
+		}
 	}
 	err := Watch(t.Context(), w.Caller, p, ShowOptions{})
 	if !errdefs.Is(err, errdefs.Unavailable) || errdefs.HintOf(err) != "start it: ctx agent start coder" ||

@@ -68,7 +68,7 @@ func launcher(args []string) int {
 	case "wrong":
 		tell(terminal.Report{Ready: true, PID: 1})
 	case "hangs":
-	case "runs":
+	case "runs", "killed":
 		d, err := p.Create(terminal.Meta{Cwd: "/workspace", Socket: l.TerminalSocket(agent, p.Session), Workspace: words["--workspace"]})
 		if err != nil {
 			panic(err)
@@ -76,7 +76,7 @@ func launcher(args []string) int {
 		d.Close()
 		id, err := procid.Of(os.Getpid())
 		boot, e := procid.Boot()
-		line := fmt.Sprintf("%d %d %s\n", id.PID, id.Start, boot)
+		line := id.Line(boot)
 		err = errors.Join(err, e, os.MkdirAll(l.TerminalDir(agent, p.Session), 0o700),
 			os.WriteFile(l.TerminalLock(agent, p.Session), []byte(line), 0o600), p.SetState(terminal.Running, nil))
 		if err != nil {
@@ -84,6 +84,12 @@ func launcher(args []string) int {
 		}
 		if _, err := net.ListenUnix("unix", &net.UnixAddr{Net: "unix", Name: l.TerminalSocket(agent, p.Session)}); err != nil {
 			panic(err)
+		}
+		if os.Getenv("PLAY") == "killed" {
+			if err := os.Symlink(l.TerminalSocket(agent, p.Session), l.TerminalLink(p.Owner.UID, agent, p.Session)); err != nil {
+				panic(err)
+			}
+			unix.Kill(os.Getpid(), unix.SIGKILL)
 		}
 		tell(terminal.Report{Ready: true, PID: os.Getpid()})
 	}

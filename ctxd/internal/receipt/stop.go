@@ -125,7 +125,8 @@ func (t Target) end(ctx context.Context) error {
 	}
 	p := t.keeper.place(t.Session)
 	p.Layout = t.layout
-	return p.Clear(l)
+	_, err = p.Clear(l)
+	return err
 }
 
 func (t Target) frame() wire.Frame {
