@@ -61,7 +61,7 @@ func Main(args []string, std Streams) int {
 			&cli.StringFlag{Name: "dir", Usage: "record what happens in `DIR`, a path, or fd:N, a directory that was passed; only with --listen"},
 			&cli.BoolFlag{Name: "clipboard", Usage: "let the program set the clipboards of clients; only with --listen"},
 		},
-		OnUsageError:   func(_ *cli.Context, err error, _ bool) error { return errdefs.New(errdefs.Invalid, "%w", err) },
+		OnUsageError:   func(_ *cli.Context, err error, _ bool) error { return misused(err) },
 		ExitErrHandler: func(*cli.Context, error) {},
 		Action: func(c *cli.Context) error {
 			var err error

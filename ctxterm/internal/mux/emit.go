@@ -22,6 +22,8 @@ const cutMark = "[…]\n"
 // which everything but LF, TAB and SGR is made inert, so that it can act on
 // nothing. It never is input. While the program shows the alternate screen the
 // last libctx.MaxTermEmitted bytes are kept for later; else Emit waits for room.
+// What is kept when the program ends there is shown to nobody: clients leave that
+// screen with the program, and there is no other to draw on.
 func (c *Client) Emit(data []byte) {
 	text := lines(data)
 	m := c.m

@@ -197,3 +197,30 @@ func FuzzLines(f *testing.F) {
 		}
 	})
 }
+
+// What other shells would not take for a word is named, unless it is quoted.
+func TestShell(t *testing.T) {
+	for text, want := range map[string]string{
+		"say a":                   "",
+		"say a | wc":              "|",
+		"say a || b":              "||",
+		"say a && b | c":          "&&",
+		"say a ; b":               ";",
+		"say a; b":                "a;",
+		"say a > f":               ">",
+		"say a >>f":               ">>f",
+		"say a 2>&1":              "2>&1",
+		"say a &>f":               "&>f",
+		"say < f":                 "<",
+		"say <<EOF":               "<<EOF",
+		"say a &":                 "",
+		"say 'a;' \"|\" \\> b\\;": "",
+		"say a>b <b> -> 3":        "",
+		"| say":                   "",
+	} {
+		lines, err := Lines(text)
+		if err != nil || len(lines) != 1 || lines[0].Shell != want {
+			t.Errorf("%q: %+v, %v", text, lines, err)
+		}
+	}
+}

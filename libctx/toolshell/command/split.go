@@ -10,6 +10,9 @@ import (
 type Line struct {
 	Words      []string
 	Background bool // it ended in a word &
+	// Shell is its first word that is not quoted and would be no word in other
+	// shells, such as | or >file; "" if there is none. It is among Words.
+	Shell string
 }
 
 // Lines makes commands of a typed text, one for each row that is not empty: blanks
@@ -61,6 +64,7 @@ func Open(text string) bool {
 type lexer struct {
 	lines []Line
 	words []string
+	shell string // Line.Shell
 	word  strings.Builder
 	begun bool // a word has
 	plain bool // and nothing of it is quoted
@@ -124,10 +128,24 @@ func (l *lexer) endWord() {
 	if !l.begun {
 		return
 	}
-	l.amp = l.plain && l.word.String() == "&"
-	l.words = append(l.words, l.word.String())
+	word := l.word.String()
+	l.amp = l.plain && word == "&"
+	if l.plain && l.shell == "" && len(l.words) > 0 && shell(word) {
+		l.shell = word
+	}
+	l.words = append(l.words, word)
 	l.word.Reset()
 	l.begun, l.plain = false, false
+}
+
+// shell reports whether a word is an operator of other shells, or has one at the
+// end where they divide commands, or in front as redirections have it.
+func shell(word string) bool {
+	switch word {
+	case "|", "||", "&&", ";":
+		return true
+	}
+	return strings.HasSuffix(word, ";") || strings.HasPrefix(strings.TrimLeft(word, "012&"), ">") || word == "<" || strings.HasPrefix(word, "<<")
 }
 
 func (l *lexer) endLine() {
@@ -135,10 +153,10 @@ func (l *lexer) endLine() {
 	if len(l.words) == 0 {
 		return
 	}
-	line := Line{Words: l.words, Background: l.amp}
+	line := Line{Words: l.words, Background: l.amp, Shell: l.shell}
 	if l.amp {
 		line.Words = line.Words[:len(line.Words)-1]
 	}
 	l.lines = append(l.lines, line)
-	l.words, l.amp = nil, false
+	l.words, l.amp, l.shell = nil, false, ""
 }

@@ -32,7 +32,7 @@ func (w *World) AwaitWithin(patience time.Duration, dir string, ready func() boo
 		if left <= 0 {
 			w.T.Fatalf("%s: what was awaited did not happen", dir)
 		}
-		unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(left.Milliseconds()))
+		unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(left.Milliseconds())+1)
 		unix.Read(fd, make([]byte, 4096))
 	}
 }
