@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -21,9 +22,9 @@ import (
 
 // Check tests the whole control directory of an agent and reports each error, not
 // only the first one that refuses the agent: names that are no controls, every
-// file's grammar, of the policy every line, whose lines they are, the model. Lines
-// that allow what another control or the tool itself rules out are no errors; they
-// are told, with what they would need.
+// file's grammar, of the policy every line, whose lines they are, the hooks, the
+// model. Lines that allow what another control or the tool itself rules out are no
+// errors; they are told, with what they would need.
 func Check(from *caller.Caller, agent string) error {
 	a, err := libctx.ParseAgent(agent)
 	if err != nil {
@@ -45,6 +46,7 @@ func Check(from *caller.Caller, agent string) error {
 	switch {
 	case err == nil:
 		c.lines(v, list)
+		c.hooks(v, list)
 		if !v.Executable {
 			if _, err := preamble.Check(from.Layout, v, v.Model); err != nil {
 				c.report(fmt.Errorf("%s/model: %w", c.dir, err))
@@ -72,9 +74,6 @@ func (c *checker) report(err error) {
 	c.from.Warn(err.Error())
 }
 
-// hooksDir is the one directory among the controls.
-const hooksDir = "hooks"
-
 // names reports what lies in the directory and is no control: a misspelled file
 // says nothing to anybody.
 func (c *checker) names(dir string) {
@@ -84,7 +83,7 @@ func (c *checker) names(dir string) {
 	}
 	for _, e := range entries {
 		name := e.Name()
-		known := slices.Contains(control.AgentFiles(), name) || name == hooksDir || strings.HasPrefix(name, ".")
+		known := slices.Contains(control.AgentFiles(), name) || name == view.HooksDir || strings.HasPrefix(name, ".")
 		if !known {
 			c.report(fmt.Errorf("%s: %q: is not a control of agents", c.dir, name))
 		}
@@ -167,6 +166,59 @@ func (c *checker) idle(v *view.Agent, name libctx.Tool) string {
 		return ""
 	}
 	return fmt.Sprintf("%s (%s); it wants %s", s.Reason, s.Code, s.Want)
+}
+
+// hooks looks at the hooks of the agent and of the tools that its policy and its
+// tools control name: one that can not be believed refuses every call. What lies
+// beside the two directories is never run.
+func (c *checker) hooks(v *view.Agent, list []tree.Control) {
+	wrong := v.HookErrors(c.from.Layout, "")
+	for _, name := range named(list) {
+		t, err := v.Lookup(c.from.Layout, name)
+		if err != nil {
+			continue // told with the lines
+		}
+		t.Close()
+		if t.Kind != admit.Regular {
+			continue
+		}
+		wrong = append(wrong, v.HookErrors(c.from.Layout, t.Path)...)
+	}
+	for _, err := range wrong {
+		c.report(err)
+	}
+	entries, err := os.ReadDir(filepath.Join(c.from.Layout.Control(v.Name), view.HooksDir))
+	if err != nil {
+		return // there are none, or it was told
+	}
+	for _, e := range entries {
+		if name := e.Name(); name != string(view.Before) && name != string(view.After) && !strings.HasPrefix(name, ".") {
+			c.report(fmt.Errorf("%s/%s: %q: hooks are in %s and %s", c.dir, view.HooksDir, name, view.Before, view.After))
+		}
+	}
+}
+
+// named is the tools that lines of policy and tools are about, each once.
+func named(list []tree.Control) (names []libctx.Tool) {
+	for _, file := range list {
+		lines, _ := linefile.Split(file.Text)
+		for _, line := range lines {
+			name := libctx.Tool(line)
+			if file.Name == "policy" {
+				rule, err := policy.ParseRule(line)
+				if err != nil || rule.Class != "tool" {
+					continue
+				}
+				name = libctx.Tool(rule.Name)
+			} else if file.Name != "tools" {
+				continue
+			}
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
 }
 
 // isGrammar reports whether err is about the text of a control file.

@@ -2,6 +2,7 @@ package tools
 
 import (
 	"slices"
+	"strings"
 
 	"cortexfs.org/ctx/internal/caller"
 	"cortexfs.org/ctx/internal/output"
@@ -81,6 +82,13 @@ func Explain(from *caller.Caller, agent, tool, arguments string) error {
 			Object: Verdict{s.Stage, s.OK, s.Ask, s.Code, s.Reason, s.Want},
 		})
 	}
+	if h, ok := hooked(from, v, t.Path); ok {
+		word := "ok"
+		if !h.OK {
+			word, refused = string(h.Code), true
+		}
+		rows = append(rows, output.Row{Cells: []string{h.Stage, word, h.Reason, h.Want}, Object: h})
+	}
 	if err := from.Table([]string{"STAGE", "VERDICT", "REASON", "WANTS"}, rows); err != nil {
 		return err
 	}
@@ -92,6 +100,24 @@ func Explain(from *caller.Caller, agent, tool, arguments string) error {
 			string(admit.ApprovalMissing) + " if nobody can be")
 	}
 	return nil
+}
+
+// hooked is what can be said of the hooks before a call, which run when it is made;
+// ok is false if there are none.
+func hooked(from *caller.Caller, v *view.Agent, tool string) (verdict Verdict, ok bool) {
+	hooks, err := v.Hooks(from.Layout, tool, view.Before)
+	if err != nil {
+		return Verdict{Stage: "hooks", Code: admit.HookDenied, Reason: err.Error(), Want: errdefs.HintOf(err)}, true
+	}
+	var names []string
+	for _, h := range hooks {
+		names = append(names, h.Name)
+		h.Close()
+	}
+	return Verdict{
+		Stage: "hooks", OK: true, Reason: "each looks at the call and may refuse it (" + string(admit.HookDenied) + ")",
+		Want: "exit code 0 of " + strings.Join(names, ", "),
+	}, len(names) > 0
 }
 
 // callOf is the call to judge. Tools that can not be called directly are called
