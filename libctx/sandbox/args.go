@@ -177,7 +177,8 @@ func (a *args) tree(s Spec) {
 		a.bind(true, s.Home+"/session", InSession)
 	}
 	if s.Control != "" {
-		a.bind(false, s.Control, InControl)
+		// A socket is connected to all the same; its mode, which is the host's, stays.
+		a.bind(true, s.Control, InControl)
 	}
 }
 

@@ -214,6 +214,7 @@ func TestCapabilityOfTools(t *testing.T) {
 	}
 	mustMatch(t, call("bash", "-c", "echo $CTX_CONTROL_SOCKET; /ctx/bin/ctxtool agent.update system.md tool"),
 		"ok: /run/cortexfs/control.sock\nsystem.md has 4 bytes now.*")
+	mustMatch(t, call("bash", "-c", "cd /run/cortexfs; chmod 0 control.sock || rm control.sock || mv control.sock x || touch control.sock"), "error: .*")
 	if got := prompt(); got != "tool" {
 		t.Errorf("the prompt is %q", got)
 	}
