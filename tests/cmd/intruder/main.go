@@ -34,6 +34,7 @@ var verbs = map[string]func(args []string){
 	"namespaces": func([]string) { namespaces() },
 	"open":       func(a []string) { open(a) },
 	"outside":    func([]string) { outside() },
+	"pass":       func(a []string) { pass(a[0], a[1]) },
 	"process":    func(a []string) { process(number(a[0])) },
 	"say":        func(a []string) { say(a[0], a[1:]) },
 	"write":      func(a []string) { write(a) },

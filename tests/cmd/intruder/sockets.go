@@ -92,3 +92,21 @@ func wait(path string) (fd int, err error) {
 	}
 	return fd, err
 }
+
+// pass connects to a socket and gives the connection to whoever listens on
+// another one.
+func pass(path, to string) {
+	c, err := net.Dial("unix", path)
+	if err != nil {
+		report("connect to "+path, err)
+		return
+	}
+	f, err := c.(*net.UnixConn).File()
+	if err == nil {
+		var out net.Conn
+		if out, err = net.Dial("unix", to); err == nil {
+			_, _, err = out.(*net.UnixConn).WriteMsgUnix([]byte{0}, unix.UnixRights(int(f.Fd())), nil)
+		}
+	}
+	report("pass a connection", err)
+}

@@ -25,11 +25,7 @@ func NewFIFO(w *world.World, name string) FIFO {
 	if err := unix.Mkfifo(f.path, 0o600); err != nil {
 		w.T.Fatal(err)
 	}
-	if os.Geteuid() == 0 {
-		if err := os.Chown(f.path, w.UID, w.UID); err != nil {
-			w.T.Fatal(err)
-		}
-	}
+	Give(w, f.path)
 	return f
 }
 

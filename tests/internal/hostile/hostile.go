@@ -98,7 +98,7 @@ func Arm(w *world.World) {
 	Install(w, "intruder")
 	for name, exec := range map[string]string{"a": "intruder", "b": "puppet"} {
 		w.MustCtx("agent", "new", name, "--exec", filepath.Join(w.Bin, exec), "--tool", "shell.exec",
-			"--tool", "fs.read", "--tool", "fs.write", "--tool", "intruder")
+			"--tool", "fs.read", "--tool", "fs.write", "--tool", "agent.update", "--tool", "intruder")
 	}
 	Serve(w)
 }
@@ -113,7 +113,13 @@ func Install(w *world.World, program string) {
 	}
 	w.Mkdir(path+".d", 0o755)
 	w.Write(path+".d/effect", "host_process\n")
-	w.Write(path, string(text))
+	Script(w, path, string(text))
+}
+
+// Script makes a program of a text.
+func Script(w *world.World, path, text string) {
+	w.T.Helper()
+	w.Write(path, text)
 	if err := os.Chmod(path, 0o755); err != nil {
 		w.T.Fatal(err)
 	}
