@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"cortexfs.org/libctx"
+	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/libctx/paths"
 	"cortexfs.org/libctx/procid"
 	"pgregory.net/rapid"
@@ -125,4 +126,16 @@ func FuzzUnitGroups(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Of a user without a manager systemd is refused with a way out, and auto does
+// without.
+func TestNoManager(t *testing.T) {
+	const nobody = 3_999_999_999
+	if _, err := New(t.Context(), Systemd, ownTree, nobody); !errdefs.Is(err, errdefs.Unavailable) || !strings.Contains(errdefs.HintOf(err), "--supervisor direct") {
+		t.Errorf("%v, hint %q", err, errdefs.HintOf(err))
+	}
+	if s, err := New(t.Context(), Auto, ownTree, nobody); err != nil || s.Name() != Direct {
+		t.Errorf("%v, %v", s, err)
+	}
 }

@@ -228,3 +228,31 @@ func TestPlaces(t *testing.T) {
 	detach(t, r.join(80, 24))
 	w.MustCtx("agent", "stop", "coder")
 }
+
+// TestAnotherRuntimeDirectory: who has another XDG_RUNTIME_DIR, as after su or in
+// cron, has the same terminals: they are listed, shown and stopped by the link and
+// the receipt, and none is started beside one that lives.
+func TestAnotherRuntimeDirectory(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	r := l.start(t, "default")
+	elsewhere := *l.World
+	elsewhere.Runtime = l.Dir + "/elsewhere"
+	elsewhere.Mkdir(elsewhere.Runtime, 0o700)
+	e := &room{lab: &lab{&elsewhere}, t: t, session: "default", pid: r.pid, socket: r.socket}
+	if state, pid := e.state(); state != "running" || pid != r.pid {
+		t.Errorf("%s, process %d", state, pid)
+	}
+	if got := e.Ctx("agent", "start", "--supervisor", "direct", "coder"); got.Code != 1 || !strings.Contains(got.Err, "runs already") {
+		t.Errorf("a second start: %+v", got)
+	}
+	detach(t, e.join(80, 24))
+	detach(t, r.join(80, 24))
+	if got := e.Ctx("agent", "stop", "coder"); got.Code != 0 || strings.Count(got.Err, ": stopped") != 1 {
+		t.Errorf("%+v", got)
+	}
+	r.over("exited")
+	if exists(r.socket) {
+		t.Error("the socket is there")
+	}
+}

@@ -116,6 +116,31 @@ func TestTerminalOfTheMachine(t *testing.T) {
 	}
 }
 
+// TestAnothersTerminal: of a user's own tree nobody else joins a terminal, root
+// neither, and it is not said that there is none.
+func TestAnothersTerminal(t *testing.T) {
+	w := world.NewAs(t, alice)
+	w.MustCtx("agent", "new", "coder", "--model", "debug/tools", "--tool", "bash")
+	w.MustCtx("agent", "start", "--supervisor", "direct", "coder")
+	if err := os.Chmod(w.Dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, uid := range []int{0, bob} {
+		other := *w
+		other.UID, other.Home, other.Runtime = uid, w.Dir+"/home-"+strconv.Itoa(uid), w.Dir+"/run-"+strconv.Itoa(uid)
+		other.Mkdir(other.Home, 0o700)
+		other.Mkdir(other.Runtime, 0o700)
+		for _, words := range [][]string{{"agent", "watch", "coder"}, {"terminal", "watch", "coder/default"}} {
+			cmd := other.Command("ctx", append([]string{"--root", w.Root}, words...)...)
+			cmd.Dir = "/"
+			if r := other.Run(cmd); r.Code != 13 || strings.Contains(r.Err, "nothing listens") {
+				t.Errorf("uid %d: %v: %+v", uid, words, r)
+			}
+		}
+	}
+	w.MustCtx("agent", "stop", "coder")
+}
+
 // owner is the effective uid of a process.
 func owner(t *testing.T, pid int) int {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
