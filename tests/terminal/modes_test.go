@@ -1,6 +1,7 @@
 package terminal
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -66,5 +67,34 @@ func TestModes(t *testing.T) {
 				detach(t, s)
 			}
 		})
+	}
+}
+
+// TestTerm: whatever type the person's terminal has, or none, the program finds one
+// that it knows, with 256 colours, and they arrive.
+func TestTerm(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	r := l.start(t, "default")
+	for _, env := range [][]string{{"TERM=xterm-256color"}, {"TERM="}, nil, {"TERM=dumb"}, {"TERM=vt52"}, {"TERM=linux"}, {"TERM=no-such-terminal"}, {"TERM=../../etc"}, {"TERM=xterm", "NO_COLOR=1"}} {
+		for _, verb := range []string{"attach", "watch"} {
+			cmd := r.Command("ctx", "agent", verb, "--session", r.session, "coder")
+			cmd.Env = append(slices.DeleteFunc(cmd.Env, func(kv string) bool { return strings.HasPrefix(kv, "TERM=") }), env...)
+			s := screen.Start(t, cmd, 80, 24)
+			ready(s)
+			if verb == "watch" {
+				s.Type("q")
+				if code := s.Exit(); code != 0 {
+					t.Errorf("%v: watch: exit code %d", env, code)
+				}
+				continue
+			}
+			before := len(s.Raw())
+			s.Type("bash -c 'echo $TERM $(tput colors); tput setaf 196; tput setab 21; echo red; tput sgr0'" + enter)
+			s.WroteAfter(before, "xterm-256color 256\r\n")
+			s.WroteAfter(before, "\x1b[38;5;196m\x1b[48;5;21mred")
+			ready(s)
+			detach(t, s)
+		}
 	}
 }
