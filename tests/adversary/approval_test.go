@@ -30,7 +30,7 @@ func question(w *world.World, args ...string) (*world.Conn, world.Frame) {
 // another.
 func TestApprovalOfAnotherCall(t *testing.T) {
 	t.Parallel()
-	hostile.Refused(t, world.NewUser, func(t *testing.T, w *world.World) (done []string) {
+	hostile.Refused(t, hostile.User, func(t *testing.T, w *world.World) (done []string) {
 		w.MustCtx("agent", "set", "a", "approval", "ask")
 		for _, c := range []struct {
 			name   string
@@ -81,7 +81,7 @@ func TestApprovalOfAnotherCall(t *testing.T) {
 // TestWithdrawn: a right that is taken away while a person is asked.
 func TestWithdrawn(t *testing.T) {
 	t.Parallel()
-	hostile.Refused(t, world.NewUser, func(t *testing.T, w *world.World) (done []string) {
+	hostile.Refused(t, hostile.User, func(t *testing.T, w *world.World) (done []string) {
 		w.MustCtx("agent", "set", "a", "approval", "ask")
 		c, q := question(w, "shell.exec", "touch made")
 		policy := w.Root + "/agent/a.d/policy"
@@ -100,7 +100,7 @@ func TestWithdrawn(t *testing.T) {
 // looked at, while a person is asked about it.
 func TestReplacedTool(t *testing.T) {
 	t.Parallel()
-	hostile.Refused(t, world.NewUser, func(t *testing.T, w *world.World) (done []string) {
+	hostile.Refused(t, hostile.User, func(t *testing.T, w *world.World) (done []string) {
 		w.MustCtx("agent", "set", "a", "approval", "ask")
 		own := w.Root + "/tool/shell.exec"
 		evil := "#!/bin/sh\ntouch /workspace/made\n"
@@ -156,7 +156,7 @@ var forged = []string{
 // writes.
 func TestForgedFrames(t *testing.T) {
 	t.Parallel()
-	hostile.Refused(t, world.NewUser, func(t *testing.T, w *world.World) (done []string) {
+	hostile.Refused(t, hostile.User, func(t *testing.T, w *world.World) (done []string) {
 		for _, frame := range forged {
 			f := w.Dial("a").Ask(hostile.Send(w, "frame "+frame), "done")
 			if text := world.JSON(f[1:]); strings.Contains(text, `forged`) && !strings.Contains(text, `"code":"EPROTO"`) {

@@ -45,7 +45,7 @@ const ownSocket = "$CTX_CONTROL_SOCKET"
 // control.
 func TestControlSocketIdentity(t *testing.T) {
 	t.Parallel()
-	hostile.Refused(t, world.NewUser, func(t *testing.T, w *world.World) []string {
+	hostile.Refused(t, hostile.User, func(t *testing.T, w *world.World) []string {
 		look := changed(w, w.Root+"/agent")
 		line := ask(ownSocket,
 			update("$CTX_RUN_ID-1", "b", "s", "$CTX_RUN_ID", "system.md"),
@@ -63,7 +63,7 @@ func TestControlSocketIdentity(t *testing.T) {
 // TestControlSocketControls: from inside a run, for controls that grant something.
 func TestControlSocketControls(t *testing.T) {
 	t.Parallel()
-	hostile.Refused(t, world.NewUser, func(t *testing.T, w *world.World) []string {
+	hostile.Refused(t, hostile.User, func(t *testing.T, w *world.World) []string {
 		look := changed(w, w.Root+"/agent")
 		var requests []string
 		for _, control := range []string{
@@ -82,7 +82,7 @@ func TestControlSocketControls(t *testing.T) {
 // TestControlSocketReplay: a request a second time.
 func TestControlSocketReplay(t *testing.T) {
 	t.Parallel()
-	hostile.Refused(t, world.NewUser, func(t *testing.T, w *world.World) []string {
+	hostile.Refused(t, hostile.User, func(t *testing.T, w *world.World) []string {
 		again := update("once", "a", "s", "$CTX_RUN_ID", "system.md")
 		out := hostile.ByAgent(w, ask(ownSocket, again, again, again))
 		done := updated(out)
@@ -97,7 +97,7 @@ func TestControlSocketReplay(t *testing.T) {
 // sandbox of the run: during the run, and after it.
 func TestControlSocketFromOutside(t *testing.T) {
 	t.Parallel()
-	hostile.Refused(t, world.NewUser, func(t *testing.T, w *world.World) (done []string) {
+	hostile.Refused(t, hostile.User, func(t *testing.T, w *world.World) (done []string) {
 		fifo := hostile.NewFIFO(w, "up")
 		c := w.Dial("a")
 		c.Send(hostile.Send(w, "cat "+fifo.Inside))
@@ -139,7 +139,7 @@ func sockets(w *world.World) []string {
 // sandbox, while a run of the first goes on.
 func TestControlSocketOfASibling(t *testing.T) {
 	t.Parallel()
-	hostile.Refused(t, world.NewUser, func(t *testing.T, w *world.World) (done []string) {
+	hostile.Refused(t, hostile.User, func(t *testing.T, w *world.World) (done []string) {
 		fifo := hostile.NewFIFO(w, "up")
 		c := w.Dial("a")
 		c.Send(hostile.Send(w, "cat "+fifo.Inside))
@@ -163,7 +163,7 @@ func TestControlSocketOfASibling(t *testing.T) {
 // process outside, which speaks over it.
 func TestControlSocketPassedOut(t *testing.T) {
 	t.Parallel()
-	hostile.Refused(t, world.NewUser, func(t *testing.T, w *world.World) (done []string) {
+	hostile.Refused(t, hostile.User, func(t *testing.T, w *world.World) (done []string) {
 		path := w.Workspace + "/out.sock"
 		l, err := net.ListenUnix("unix", &net.UnixAddr{Net: "unix", Name: path})
 		if err != nil {
@@ -196,7 +196,7 @@ func TestControlSocketPassedOut(t *testing.T) {
 // what it can about the hook.
 func TestHooks(t *testing.T) {
 	t.Parallel()
-	hostile.Refused(t, world.NewUser, func(t *testing.T, w *world.World) (done []string) {
+	hostile.Refused(t, hostile.User, func(t *testing.T, w *world.World) (done []string) {
 		dir := w.Root + "/agent/a.d/hooks/pre.d"
 		hostile.Inside(w, `echo 'exit 0' >~/.profile; cp ~/.profile ~/.bashrc; printf '#!/bin/sh\nexit 0\n' >grep; chmod 755 grep; cp grep ~/grep`+
 			"\nmkdir -p /ctx/agent/a.d/hooks/pre.d; ln -s /bin/true /ctx/agent/a.d/hooks/pre.d/00-yes")

@@ -61,7 +61,7 @@ func changed(w *world.World, dir string) (look func() []string) {
 // TestOwnControls: an agent writes its own policy, perm, approval and effects.
 func TestOwnControls(t *testing.T) {
 	t.Parallel()
-	hostile.Refused(t, world.NewUser, func(t *testing.T, w *world.World) []string {
+	hostile.Refused(t, hostile.User, func(t *testing.T, w *world.World) []string {
 		look := changed(w, w.Root+"/agent")
 		var at []string
 		for _, name := range []string{"policy", "perm", "approval", "effects", "tools", "mount", "protect", "owner", "system.md"} {
@@ -87,7 +87,7 @@ func TestOwnControls(t *testing.T) {
 // user.
 func TestAnotherAgent(t *testing.T) {
 	t.Parallel()
-	hostile.Refused(t, world.NewUser, func(t *testing.T, w *world.World) []string {
+	hostile.Refused(t, hostile.User, func(t *testing.T, w *world.World) []string {
 		w.MustCtx("agent", "send", "--session", "s", "b", "say the secret of b")
 		look := changed(w, w.Root+"/agent/b.d")
 		home := w.Session("b", "s")
@@ -108,7 +108,7 @@ func TestAnotherAgent(t *testing.T) {
 // TestOwnLedger: an agent changes what is recorded of it.
 func TestOwnLedger(t *testing.T) {
 	t.Parallel()
-	hostile.Refused(t, world.NewUser, func(t *testing.T, w *world.World) []string {
+	hostile.Refused(t, hostile.User, func(t *testing.T, w *world.World) []string {
 		hostile.ByTool(w, "true")
 		ledger := w.Session("a", "s") + "/messages.jsonl"
 		before := w.Read(ledger)
@@ -128,7 +128,7 @@ func TestOwnLedger(t *testing.T) {
 // later.
 func TestProtectedWorkspace(t *testing.T) {
 	t.Parallel()
-	hostile.Refused(t, world.NewUser, func(t *testing.T, w *world.World) []string {
+	hostile.Refused(t, hostile.User, func(t *testing.T, w *world.World) []string {
 		repository(t, w, w.Workspace)
 		w.Mkdir(w.Workspace+"/.vscode", 0o755)
 		w.Write(w.Workspace+"/.vscode/tasks.json", "{}\n")
@@ -175,7 +175,7 @@ func repository(t *testing.T, w *world.World, dir string) {
 // workspace.
 func TestWorkspaceInTree(t *testing.T) {
 	t.Parallel()
-	hostile.Refused(t, world.NewUser, func(t *testing.T, w *world.World) (done []string) {
+	hostile.Refused(t, hostile.User, func(t *testing.T, w *world.World) (done []string) {
 		look := changed(w, w.Root+"/agent/b.d")
 		for _, to := range []string{w.Root + "/agent/b.d", w.Root + "/agent", w.Dir} {
 			link := w.Workspace + "/project"

@@ -20,32 +20,32 @@ func verb(words string, tries int) hostile.Attack {
 // TestNamespaces: new user namespaces, and all others.
 func TestNamespaces(t *testing.T) {
 	t.Parallel()
-	hostile.Refused(t, world.NewUser, verb("namespaces", 50), "sandbox.namespaces+sandbox.filter")
+	hostile.Refused(t, hostile.User, verb("namespaces", 50), "sandbox.namespaces+sandbox.filter")
 }
 
 // TestMounts: mounts, and what is mounted made writable.
 func TestMounts(t *testing.T) {
 	t.Parallel()
-	hostile.Refused(t, world.NewUser, verb("mounts", 30), "sandbox.namespaces+sandbox.filter")
+	hostile.Refused(t, hostile.User, verb("mounts", 30), "sandbox.namespaces+sandbox.filter")
 }
 
 // TestTyping: input pushed into a terminal (TIOCSTI).
 func TestTyping(t *testing.T) {
 	t.Parallel()
-	hostile.Refused(t, world.NewUser, verb("input", 10))
+	hostile.Refused(t, hostile.User, verb("input", 10))
 }
 
 // TestKeys: a key that is kept where every process of the user finds it.
 func TestKeys(t *testing.T) {
 	t.Parallel()
-	hostile.Refused(t, world.NewUser, verb("keys", 6), "sandbox.filter")
+	hostile.Refused(t, hostile.User, verb("keys", 6), "sandbox.filter")
 }
 
 // TestProcesses: /proc/PID/root, fd and mem, ptrace and signals, of every process
 // that can be named: those inside, and those of the host by their numbers.
 func TestProcesses(t *testing.T) {
 	t.Parallel()
-	hostile.Refused(t, world.NewUser, func(t *testing.T, w *world.World) []string {
+	hostile.Refused(t, hostile.User, func(t *testing.T, w *world.World) []string {
 		lines := []string{hostile.Intruder + " process 1"}
 		for _, pid := range append(w.Processes(), os.Getpid()) {
 			lines = append(lines, hostile.Intruder+" process "+strconv.Itoa(pid))
@@ -86,7 +86,7 @@ func harmless(what string) bool {
 // TestDescriptors: what is open in a new process.
 func TestDescriptors(t *testing.T) {
 	t.Parallel()
-	hostile.Refused(t, world.NewUser, func(t *testing.T, w *world.World) (done []string) {
+	hostile.Refused(t, hostile.User, func(t *testing.T, w *world.World) (done []string) {
 		for range 2 { // in a sandbox that was launched, and in a prepared one
 			for _, out := range []string{
 				result(w, "intruder", "fds"), hostile.ByAgent(w, hostile.Intruder+" fds"), hostile.ByTool(w, hostile.Intruder+" fds"),

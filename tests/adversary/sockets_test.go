@@ -14,7 +14,7 @@ import (
 // TestAbstractSockets: a socket of the host that has no file.
 func TestAbstractSockets(t *testing.T) {
 	t.Parallel()
-	hostile.Refused(t, world.NewUser, func(t *testing.T, w *world.World) []string {
+	hostile.Refused(t, hostile.User, func(t *testing.T, w *world.World) []string {
 		name := fmt.Sprintf("intruder-%d-%s", os.Getpid(), hostile.ID())
 		l, err := net.Listen("unix", "@"+name)
 		if err != nil {
@@ -28,7 +28,7 @@ func TestAbstractSockets(t *testing.T) {
 // TestLoopback: a service of the host on its loopback.
 func TestLoopback(t *testing.T) {
 	t.Parallel()
-	hostile.Refused(t, world.NewUser, func(t *testing.T, w *world.World) []string {
+	hostile.Refused(t, hostile.User, func(t *testing.T, w *world.World) []string {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
@@ -41,7 +41,7 @@ func TestLoopback(t *testing.T) {
 // TestAgentSocket: the sockets of agents and of models, from inside.
 func TestAgentSocket(t *testing.T) {
 	t.Parallel()
-	hostile.Refused(t, world.NewUser, func(t *testing.T, w *world.World) (done []string) {
+	hostile.Refused(t, hostile.User, func(t *testing.T, w *world.World) (done []string) {
 		link := w.Workspace + "/link.sock"
 		if err := os.Symlink(w.Layout.Socket("a"), link); err != nil {
 			t.Fatal(err)
@@ -63,7 +63,7 @@ func TestAgentSocket(t *testing.T) {
 // TestEnvironment: what ctxd was started with.
 func TestEnvironment(t *testing.T) {
 	t.Parallel()
-	hostile.Refused(t, world.NewUser, func(t *testing.T, w *world.World) (done []string) {
+	hostile.Refused(t, hostile.User, func(t *testing.T, w *world.World) (done []string) {
 		for range 2 { // in a sandbox that was launched, and in a prepared one
 			out := hostile.Inside(w, `env; for p in /proc/[0-9]*; do tr '\0' '\n' <$p/environ; tr '\0' ' ' <$p/cmdline; done 2>/dev/null`)
 			if !strings.Contains(out, "CTX_AGENT=a") {

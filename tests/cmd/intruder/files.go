@@ -79,6 +79,10 @@ func fill(path string, n int) {
 	report(fmt.Sprintf("fill %s", path), err)
 }
 
+// pace is how long names stay as they are: what is attacked does several things
+// meanwhile, and what attacks takes no processor for itself.
+var pace = unix.Timespec{Nsec: 50_000}
+
 // exchange lets two names change places until standard input ends, and says how
 // often they did.
 func exchange(a, b string) {
@@ -101,6 +105,7 @@ func exchange(a, b string) {
 		if err := unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE); err != nil {
 			n-- // the other side makes or removes it just now
 		}
+		unix.Nanosleep(&pace, nil)
 	}
 }
 

@@ -19,18 +19,13 @@ type Attack func(t *testing.T, w *world.World) (succeeded []string)
 // Refused fails the test if any of an attack succeeds. Then it lets it happen
 // again with each of these checks off, where it must succeed; "a+b" are checks of
 // which each is enough to refuse it, "a,b" such of which not every kernel has
-// each. Make is the world.
-func Refused(t *testing.T, make func(testing.TB) *world.World, attack Attack, checks ...string) {
+// each. Make makes the world.
+func Refused(t *testing.T, make Maker, attack Attack, checks ...string) {
 	t.Helper()
 	try := func(name string, succeeds bool, off ...string) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := make(t)
-			if len(off) > 0 {
-				Without(t, w, off...)
-			}
-			Arm(w)
-			done := attack(t, w)
+			done := attack(t, make(t, off...))
 			if succeeds != (len(done) > 0) {
 				t.Errorf("succeeded: %s", strings.Join(done, "; "))
 			}
@@ -52,15 +47,33 @@ func Refused(t *testing.T, make func(testing.TB) *world.World, attack Attack, ch
 	}
 }
 
+// Maker makes a world that is ready for an attack, with some checks off.
+type Maker func(t testing.TB, off ...string) *world.World
+
+// User is the world of an ordinary user, with two agents of theirs.
+func User(t testing.TB, off ...string) *world.World {
+	t.Helper()
+	w := world.NewUser(t)
+	Without(t, w, off...)
+	arm(w)
+	return w
+}
+
+// Weak reports whether checks are off in a world.
+func Weak(w *world.World) bool { return len(w.Env) > 0 }
+
 // Without switches checks off in what is started from now on, by Serve too.
 func Without(t testing.TB, w *world.World, checks ...string) {
 	t.Helper()
+	if len(checks) == 0 {
+		return
+	}
 	w.Bin = Faulty(t)
 	w.Env = append(w.Env, "CTX_FAULTS="+strings.Join(checks, "=off,")+"=off")
 }
 
-// Serve starts ctxd for all agents there are, with the world's environment, and
-// returns when it listens. It ends with the test.
+// Serve starts ctxd for all agents there are, with the world's environment and
+// a umask of 0, and returns when it listens. It ends with the test.
 func Serve(w *world.World) {
 	w.T.Helper()
 	log, err := os.Create(w.Dir + "/ctxd.log")
@@ -68,7 +81,9 @@ func Serve(w *world.World) {
 		w.T.Fatal(err)
 	}
 	defer log.Close()
-	cmd := w.Command("ctxd", "serve")
+	cmd := w.Command("ctxd")
+	cmd.Args = []string{"sh", "-c", `umask 000; exec "$0" serve`, cmd.Path}
+	cmd.Path = "/bin/sh"
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Start(); err != nil {
 		w.T.Fatal(err)
@@ -90,10 +105,9 @@ func Serve(w *world.World) {
 	}
 }
 
-// Arm makes the agents a, whose executable attacks, and b, which does not, and
-// lets both use tools, among them one that attacks. Those of a world of root are
-// root's.
-func Arm(w *world.World) {
+// arm makes the agents a, whose executable attacks, and b, which does not, and
+// lets both use tools, among them one that attacks.
+func arm(w *world.World) {
 	w.T.Helper()
 	Install(w, "intruder")
 	for name, exec := range map[string]string{"a": "intruder", "b": "puppet"} {
