@@ -17,6 +17,9 @@ import (
 
 // Hooks are the executables that look at calls which nothing else is against.
 type Hooks interface {
+	// Looks reports whether one would be asked before a call of the tool at this
+	// inside path, or no call of it would pass.
+	Looks(agent *view.Agent, tool string) bool
 	// Pre asks those before the call, and says whether any looked at it. An error
 	// refuses it; none admits anything.
 	Pre(ctx context.Context, c HookCall) (looked bool, err error)

@@ -38,6 +38,7 @@ type Pending struct {
 	call     toolrun.Call
 	admitted *toolrun.Admitted // nil if it was refused
 	permit   *broker.Permit    // nil until it was authorized
+	looks    bool              // a hook is to look at it
 	hooked   *HookCall         // what the hooks before it were told, nil if there are none
 }
 
@@ -49,10 +50,10 @@ func (p *Pending) Close() {
 }
 
 // Observes reports whether the call may run beside others that do: it only
-// looks at things, its tool says that calls of it may overlap, and nobody has to be
-// asked about it.
+// looks at things, its tool says that calls of it may overlap, and nobody, no hook
+// either, has to be asked about it, for whom the others would have to wait.
 func (p *Pending) Observes() bool {
-	return p.admitted != nil && !p.admitted.Asks() && p.admitted.Parallel() && observation(p.Decision.Effect)
+	return p.admitted != nil && !p.admitted.Asks() && !p.looks && p.admitted.Parallel() && observation(p.Decision.Effect)
 }
 
 // Replayable reports whether the call may be executed again after its host died.
@@ -79,7 +80,11 @@ func (c *Caller) Decide(r *run.Run, call toolrun.Call) (*Pending, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Pending{Decision: decision, call: call, admitted: admitted}, nil
+	p := &Pending{Decision: decision, call: call, admitted: admitted}
+	if p.Observes() && c.Hooks != nil {
+		p.looks = c.Hooks.Looks(admitted.Agent(), admitted.Intent().Path)
+	}
+	return p, nil
 }
 
 // Authorize takes a call that was not refused to where it may be executed, or to a

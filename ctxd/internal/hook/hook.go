@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"cortexfs.org/ctxd/internal/calls"
+	"cortexfs.org/ctxd/internal/changes"
 	"cortexfs.org/ctxd/internal/sandboxrun"
 	"cortexfs.org/ctxd/internal/toolrun"
 	"cortexfs.org/libctx"
@@ -34,6 +35,15 @@ type Runner struct {
 // New makes the runner of hooks beside that of the agent's tools.
 func New(tools *toolrun.Runner) *Runner {
 	return &Runner{tools, libctx.HookTimeout, libctx.HooksTimeout}
+}
+
+// Looks implements calls.Hooks.
+func (r *Runner) Looks(agent *view.Agent, tool string) bool {
+	hooks, err := agent.Hooks(r.tools.Layout, tool, view.Before)
+	for _, h := range hooks {
+		h.Close()
+	}
+	return err != nil || len(hooks) > 0
 }
 
 // Pre implements calls.Hooks. The first hook that does not end well refuses the
@@ -64,6 +74,7 @@ func (r *Runner) Post(ctx context.Context, c calls.HookCall, status string) (fai
 	if len(hooks) == 0 {
 		return nil
 	}
+	c.Call.Watch.Before(changes.Reach{Anything: true})
 	r.run(ctx, c, view.After, status, hooks, func(h *view.Hook, no error) (more bool) {
 		failed = append(failed, &wire.HookFailed{Hook: h.Name, Reason: line(no.Error())})
 		return true

@@ -20,11 +20,18 @@ import (
 // asked; the tool's come behind the agent's.
 func TestPre(t *testing.T) {
 	w := newWorld(t)
-	if looked, err := w.Pre(t.Context(), w.call("{}")); looked || err != nil {
+	c := w.call("{}")
+	if looked, err := w.Pre(t.Context(), c); looked || err != nil || w.Looks(c.Agent, c.Intent.Path) {
 		t.Errorf("without hooks: %t, %v", looked, err)
 	}
-	w.script(pre, "10-yes", "exit 0")
+	path := w.script(pre, "10-yes", "exit 0")
 	w.allows()
+	looks := w.Looks(c.Agent, "")
+	w.ok(os.Chmod(path, 0o644))
+	if !looks || !w.Looks(c.Agent, "") {
+		t.Error("one hook, and one that is broken, do not look")
+	}
+	w.ok(os.Chmod(path, 0o755))
 	w.script(pre, "20-no", "echo not on a Friday; exit 3")
 	w.script(pre, "30-later", "exit 4")
 	w.refuses(pre + "20-no: exit code 3: not on a Friday")
@@ -163,21 +170,22 @@ func TestCancelled(t *testing.T) {
 	fifo := filepath.Join(w.ws, "begun")
 	w.ok(unix.Mkfifo(fifo, 0o600))
 	w.ok(os.Chown(fifo, int(w.id.UID), int(w.id.GID)))
+	pipe, err := os.OpenFile(fifo, os.O_RDWR, 0)
+	w.ok(err)
+	defer pipe.Close()
 	// cancelled is a context that ends once a hook has begun.
 	cancelled := func() context.Context {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		begun := make(chan struct{})
 		go func() {
 			defer close(begun)
-			if f, err := os.Open(fifo); err == nil { // once somebody writes
-				f.Close()
-			}
+			pipe.Read(make([]byte, 1)) // until the hook writes
 			cancel(why)
 		}()
 		t.Cleanup(func() { <-begun })
 		return ctx
 	}
-	const stubborn = "trap '' TERM; : >/workspace/begun; while :; do sleep 1000000; done"
+	const stubborn = "trap '' TERM; echo >/workspace/begun; while :; do sleep 1000000; done"
 	w.script(post, "10", stubborn)
 	w.script(post, "20", "echo >/workspace/second")
 	failed := w.Post(cancelled(), w.call("{}"), "ok")
