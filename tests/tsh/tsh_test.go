@@ -92,7 +92,7 @@ func TestEditing(t *testing.T) {
 	s.Type("say 'not closed" + ctrlD) // is no end: the line is not empty
 	s.Type(ctrlC)
 	s.Last(prompt)
-	const plain = " is a word like any other here: there are no pipes, redirections or lists\nhint: a shell as a tool has them: bash -c '…'\n"
+	const plain = " is no operator here: there are no pipes, redirections or lists\nhint: a shell as a tool has them: bash -c '…'\n"
 	does(s, "say a &&", "tsh: \"&&\""+plain+"2 words:\n<a>\n<&&>", "")
 	does(s, "&", "tsh: an & stands behind a command", "2")
 	leave(t, s)

@@ -170,7 +170,7 @@ func (t *terminal) leave() {
 // row carries out one command.
 func (t *terminal) row(l command.Line) {
 	if l.Shell != "" {
-		t.complain(errdefs.New(errdefs.Invalid, "%.40q is a word like any other here: there are no pipes, redirections or lists", l.Shell).
+		t.complain(errdefs.New(errdefs.Invalid, "%.40q is no operator here: there are no pipes, redirections or lists", l.Shell).
 			WithHint("a shell as a tool has them: bash -c '…'"))
 	}
 	b, ours := command.FindTerminal(l.Words[0])
