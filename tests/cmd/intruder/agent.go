@@ -12,7 +12,10 @@ import (
 // agent is one step of an executable agent.
 func agent() {
 	body, err := io.ReadAll(os.Stdin)
-	var inv struct{ Run, Input string }
+	var inv struct {
+		Run, Input string
+		Step       int
+	}
 	if err == nil {
 		err = json.Unmarshal(body, &inv)
 	}
@@ -21,14 +24,15 @@ func agent() {
 		os.Exit(70)
 	}
 	var script strings.Builder
-	for line := range strings.Lines(inv.Input) {
+	steps := strings.Split("\n"+inv.Input+"\n", "\n--\n")
+	for line := range strings.Lines(steps[min(inv.Step, len(steps)-1)]) {
 		if frame, ok := strings.CutPrefix(line, "frame "); ok {
 			fmt.Println(strings.ReplaceAll(strings.TrimSpace(frame), "RUN", inv.Run))
 			continue
 		}
 		script.WriteString(line)
 	}
-	if script.Len() == 0 {
+	if strings.TrimSpace(script.String()) == "" {
 		return
 	}
 	cmd := exec.Command("/bin/sh", "-c", script.String())

@@ -69,6 +69,18 @@ func write(paths []string) {
 	}
 }
 
+// grant puts a line of its own into a file, or a file of its own in its place.
+func grant(path, line string) {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+	if err == nil {
+		fmt.Fprintln(f, line)
+		f.Close()
+	} else if err = os.WriteFile(path+".new", []byte(line+"\n"), 0o644); err == nil {
+		err = os.Rename(path+".new", path)
+	}
+	report("grant "+path, err)
+}
+
 // fill writes n bytes into a file.
 func fill(path string, n int) {
 	f, err := os.Create(path)

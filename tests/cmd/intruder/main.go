@@ -5,7 +5,7 @@
 // Each try is a line: "did WHAT" if it succeeded, else "no WHAT: ERRNO". As an
 // executable agent (without words, CTX_STEP is set) it gives its input to /bin/sh and answers
 // with what that printed, whatever its status; lines that begin with "frame " it
-// writes itself, as frames of its own. Else its words are a verb and what that
+// writes itself, as frames of its own; a line "--" ends what one step does. Else its words are a verb and what that
 // needs; see verbs.
 package main
 
@@ -27,6 +27,7 @@ var verbs = map[string]func(args []string){
 	"fds":        func([]string) { descriptors() },
 	"fill":       func(a []string) { fill(a[0], number(a[1])) },
 	"fork":       func(a []string) { fork(number(a[0]), a[1]) },
+	"grant":      func(a []string) { grant(a[0], a[1]) },
 	"input":      func([]string) { pushInput() },
 	"keys":       func([]string) { keys() },
 	"loopback":   func(a []string) { loopback(a[0]) },
