@@ -17,9 +17,11 @@ TESTED = $$([ $$(id -u) = 0 ] && echo work || go list work | grep -vE '/(uids|sy
 export GOFLAGS := -trimpath -buildvcs=false -tags=urfave_cli_no_docs
 
 LDFLAGS := -s -w -buildid= -X cortexfs.org/libctx.Version=$(VERSION)
+# Made apart from the workspace: what packages need is nothing that programs are built from.
+PACKAGING := cd packaging && GOWORK=off go run
 GOBUILD := CGO_ENABLED=0 go build -ldflags '$(LDFLAGS)'
 
-.PHONY: help setup setup-tests build demo test lint alone fuzz soak bench bench-term pictures install clean $(PROGRAMS)
+.PHONY: help setup setup-tests build demo test lint alone fuzz soak bench bench-term pictures man install clean $(PROGRAMS)
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -48,11 +50,11 @@ test: setup-tests build lint alone ## every check and every test
 	go test -count=1 -timeout 15m $(TESTED) # no cache: it does not see the programs that tests start
 
 lint: ## formatting and vet
-	@unformatted=$$(gofmt -l $(MODULES)); [ -z "$$unformatted" ] || { echo "gofmt would change:"; echo "$$unformatted"; exit 1; }
+	@unformatted=$$(gofmt -l $(MODULES) packaging); [ -z "$$unformatted" ] || { echo "gofmt would change:"; echo "$$unformatted"; exit 1; }
 	go vet work
 
 alone: ## build and vet each module, with its tests, without the workspace
-	@for m in $(MODULES); do (cd $$m && GOWORK=off go build ./... && GOWORK=off go vet ./...) || exit 1; done
+	@for m in $(MODULES) packaging; do (cd $$m && GOWORK=off go build ./... && GOWORK=off go vet ./...) || exit 1; done
 
 fuzz: ## run every fuzz target for FUZZTIME
 	@scripts/fuzz $(FUZZTIME)
@@ -70,11 +72,18 @@ bench-term: ## measure terminals beside tmux, screen and dtach, about a quarter 
 pictures: ## draw the pictures of the README anew, from real runs
 	@cd tests && go test -count 1 ./pictures -args -update
 
-install: build ## copy programs and manual pages to DESTDIR/PREFIX
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1
+man: build ## make manual pages and completions, of the programs' own help and docs/man, in dist/reference
+	@rm -rf dist/reference
+	@$(PACKAGING) ./cmd/reference -top .. -programs ../bin -into ../dist/reference -version $(VERSION) -day $$(date -u -d @$$(../scripts/epoch) +%F)
+
+install: build man ## copy programs, manual pages and completions to DESTDIR/PREFIX
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share
 	install -m 755 $(addprefix bin/,$(PROGRAMS)) $(DESTDIR)$(PREFIX)/bin
 	install -m 755 agent.sh $(DESTDIR)$(PREFIX)/bin/ctx-agent.sh
-	install -m 644 docs/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1
+	cp -R --no-preserve=mode dist/reference/man $(DESTDIR)$(PREFIX)/share
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/bash-completion/completions dist/reference/completions/bash/*
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/zsh/site-functions dist/reference/completions/zsh/*
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d dist/reference/completions/fish/*
 
 clean: ## remove what was built
-	rm -rf bin /tmp/ctx-programs-$$(id -u)-*
+	rm -rf bin dist /tmp/ctx-programs-$$(id -u)-*

@@ -202,6 +202,7 @@ func TestEnvelope(t *testing.T) {
 	}
 	// A long result is normalised to the observation's bound.
 	w.Write(w.Workspace+"/long", strings.Repeat("0123456789abcde\n", 4000))
+	aged(t, w.Workspace)
 	f = c.Ask(send("m3", "e", w.Workspace, `call fs.read {"path":"long"}`+"\n--\nenvelope"), "done")
 	body = f[len(f)-2]["content"].([]any)[0].(map[string]any)["text"].(string)
 	if err := json.Unmarshal([]byte(body), &inv); err != nil {

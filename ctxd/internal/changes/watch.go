@@ -150,7 +150,15 @@ type mark struct {
 }
 
 // now is this moment. Times of files are those of the kernel's last tick.
-func now() mark { return mark{read(unix.CLOCK_REALTIME_COARSE), read(unix.CLOCK_BOOTTIME)} }
+func now() (m mark) {
+	for range 100 {
+		m = mark{read(unix.CLOCK_REALTIME_COARSE), read(unix.CLOCK_BOOTTIME)}
+		if read(unix.CLOCK_BOOTTIME)-m.boot < skew/10 && read(unix.CLOCK_REALTIME_COARSE)-m.wall < skew/10 {
+			break // else something else ran between the two
+		}
+	}
+	return m
+}
 
 func read(clock int32) time.Duration {
 	var ts unix.Timespec
