@@ -1,6 +1,11 @@
 package toolrun
 
 import (
+	"os"
+	"path/filepath"
+
+	"cortexfs.org/libctx/mount"
+	"cortexfs.org/libctx/paths"
 	"cortexfs.org/libctx/sandbox"
 	"cortexfs.org/libctx/view"
 )
@@ -24,4 +29,19 @@ func (r *Runner) HookSpec(a *view.Agent, c Call, when view.When) (spec sandbox.S
 	}
 	spec.Env = a.HookEnviron("CTX_SESSION="+string(c.Session), "CTX_RUN_ID="+string(c.Run))
 	return spec, release, nil
+}
+
+// hideHooks puts an empty directory in the place of the hooks of the agent where its
+// control directory is the host's own. Of hooks whose directory is made, or exchanged,
+// later a sandbox that is there sees the files, as it sees the controls.
+func (r *Runner) hideHooks(live *view.Live) mount.Table {
+	st, err := os.Lstat(filepath.Join(r.Layout.Control(r.Agent), view.HooksDir))
+	if err != nil || !st.IsDir() {
+		return nil
+	}
+	return mount.Table{{
+		Source:   filepath.Join(live.Dir, "model"), // no view has anything there
+		Target:   filepath.Join(paths.Layout{Root: paths.InRoot}.Control(r.Agent), view.HooksDir),
+		ReadOnly: true,
+	}}
 }

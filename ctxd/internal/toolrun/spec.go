@@ -75,6 +75,7 @@ func (r *Runner) TerminalSpec(a *view.Agent, t Terminal) (spec sandbox.Spec, liv
 	spec.Mounts = append(spec.Mounts, mount.Line{
 		Source: r.Layout.Control(r.Agent), Target: paths.Layout{Root: paths.InRoot}.Control(r.Agent), ReadOnly: true,
 	})
+	spec.Mounts = append(spec.Mounts, r.hideHooks(live)...)
 	return spec, live, nil
 }
 
