@@ -115,5 +115,5 @@ func TestDescriptors(t *testing.T) {
 func result(w *world.World, args ...string) string {
 	w.T.Helper()
 	f := w.Dial("a").Ask(hostile.Tsh(w, args...), "done")
-	return f[len(f)-2].Str("content")
+	return hostile.Result(f).Str("content")
 }

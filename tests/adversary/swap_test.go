@@ -108,7 +108,7 @@ func TestSwappedWorkspace(t *testing.T) {
 				continue
 			}
 			f = c.Until("done")
-			if _, err := os.Stat(w.Root + "/agent/a.d/owned"); err == nil || strings.Contains(f[len(f)-2].Str("content"), "a.sock") {
+			if _, err := os.Stat(w.Root + "/agent/a.d/owned"); err == nil || strings.Contains(hostile.Result(f).Str("content"), "a.sock") {
 				done = append(done, "work in the tree")
 				break
 			}

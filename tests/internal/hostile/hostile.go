@@ -157,6 +157,17 @@ func Tsh(w *world.World, args ...string) string {
 	return world.JSON(map[string]any{"op": "tsh", "id": ID(), "session": "s", "workspace": w.Workspace, "args": args})
 }
 
+// Result is the last result of a tool among the frames of a run, nil if there is
+// none. What the run changed may come behind it.
+func Result(frames []world.Frame) world.Frame {
+	for _, f := range slices.Backward(frames) {
+		if f.Type() == "tool_result" {
+			return f
+		}
+	}
+	return nil
+}
+
 // ByTool runs a command line in a sandbox of a tool of agent a and returns what
 // it printed.
 func ByTool(w *world.World, line string) string {
