@@ -37,12 +37,41 @@ func protect(w *sandbox.Workspace, p Protect) error {
 	if !p.Usual {
 		return nil
 	}
-	for _, name := range Usual() {
+	for _, name := range there(w.Dir) {
 		if err := readOnly(w, name, false); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// there are those of Usual that may be in a directory. Every call of a tool comes by
+// here and most of them are not, so that reading the directory is cheaper than
+// asking for each; unless it is very long, or may not be read.
+func there(dir string) (names []string) {
+	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return usual
+	}
+	defer unix.Close(fd)
+	buf := make([]byte, 32<<10)
+	for range 4 {
+		n, err := unix.ReadDirent(fd, buf)
+		if err != nil {
+			break
+		}
+		if n == 0 {
+			slices.Sort(names)
+			return names
+		}
+		_, _, found := unix.ParseDirent(buf[:n], -1, nil)
+		for _, name := range found {
+			if listed, ok := usualNames[strings.ToLower(name)]; ok {
+				names = append(names, listed)
+			}
+		}
+	}
+	return usual
 }
 
 // readOnly makes one path read-only, and what it is reached through: the entry of

@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -45,6 +46,34 @@ func TestUsual(t *testing.T) {
 		if diff := cmp.Diff(c.want, kept(t, dir, c.p)); diff != "" {
 			t.Errorf("%+v: %s", c.p, diff)
 		}
+	}
+}
+
+// A directory that is very long, or may be entered and not read, hides nothing.
+func TestUsualUnread(t *testing.T) {
+	dir := tree(t, ".envrc", ".Git/x")
+	want := []string{".envrc"}
+	if diff := cmp.Diff(want, kept(t, dir, Protect{Usual: true})); diff != "" {
+		t.Error(diff)
+	}
+	for i := range 6000 {
+		if err := os.WriteFile(fmt.Sprintf("%s/a-file-with-a-long-name-%d", dir, i), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff(want, kept(t, dir, Protect{Usual: true})); diff != "" {
+		t.Error(diff)
+	}
+	if err := os.Chmod(dir, 0o311); err != nil {
+		t.Fatal(err)
+	}
+	defer os.Chmod(dir, 0o755)
+	id := asuser.Self()
+	if id.UID == 0 {
+		id = asuser.Identity{UID: 60001, GID: 60001}
+	}
+	if w, err := Resolve(dir, id, nil, Protect{Usual: true}); err != nil || len(w.ReadOnly) != 1 {
+		t.Errorf("%+v %v", w, err)
 	}
 }
 
@@ -104,5 +133,27 @@ func TestSensitive(t *testing.T) {
 			t.Errorf("%q: twice, or no entry", name)
 		}
 		seen[name] = true
+	}
+}
+
+// BenchmarkResolve is what each call of a tool pays, with the list and without.
+func BenchmarkResolve(b *testing.B) {
+	dir, err := filepath.EvalSymlinks(b.TempDir())
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, name := range []string{".git", ".vscode", ".github", "src"} {
+		if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for name, p := range map[string]Protect{"usual": {Usual: true}, "none": {}} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				if _, err := Resolve(dir, asuser.Self(), nil, p); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }

@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -11,9 +12,9 @@ import (
 // (docs/reference/changes.md). Each is one path component, because a mount further
 // down is undone by renaming its parent. Repository metadata is shown read-only
 // whatever the control says.
-func Usual() []string {
-	return strings.Fields(repositories + shells + editors + hooks + settings + agents)
-}
+func Usual() []string { return slices.Clone(usual) }
+
+var usual = strings.Fields(repositories + shells + editors + hooks + settings + agents)
 
 // metadata are the names of repository directories, which hold hooks and
 // configuration that the human's own tools execute.
@@ -69,7 +70,16 @@ func Sensitive(name string) bool {
 	return sensitive[name] || endings[path.Ext(name)] && path.Ext(name) != name
 }
 
-var sensitive, endings = lowered(Usual(), strings.Fields(watched)), lowered(strings.Fields(watchedEndings))
+// usualNames are the names of Usual by their lower case.
+var usualNames = func() map[string]string {
+	names := map[string]string{}
+	for _, name := range usual {
+		names[strings.ToLower(name)] = name
+	}
+	return names
+}()
+
+var sensitive, endings = lowered(usual, strings.Fields(watched)), lowered(strings.Fields(watchedEndings))
 
 func lowered(lists ...[]string) map[string]bool {
 	set := map[string]bool{}
