@@ -194,5 +194,5 @@ func TestWorkspaceInTree(t *testing.T) {
 			}
 		}
 		return append(done, look()...)
-	}, "workspace.guard")
+	}, "guard.workspace")
 }

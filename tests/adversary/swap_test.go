@@ -158,7 +158,7 @@ func TestSwappedTool(t *testing.T) {
 			t.Errorf("%d allowed, %d refused: there was no race", allowed, refused)
 		}
 		return done
-	}, "view.trust")
+	}, "trust.files")
 }
 
 // BenchmarkLinkSwap is how many rounds of the race a second has.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"cortexfs.org/libctx"
+	"cortexfs.org/libctx/paths"
 	"cortexfs.org/libctx/procid"
 	"cortexfs.org/tests/internal/hostile"
 	"cortexfs.org/tests/internal/world"
@@ -91,6 +92,31 @@ func TestStrangersSocket(t *testing.T) {
 		}
 		return done
 	}, "server.peer")
+}
+
+// TestAdminSocket: another user asks for changes of agents that are not theirs.
+func TestAdminSocket(t *testing.T) {
+	t.Parallel()
+	hostile.Refused(t, hostile.Machine, func(t *testing.T, w *world.World) (done []string) {
+		socket := paths.AdminSocket(w.Root)
+		cmd := w.Command("ctxd", "admin")
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		defer cmd.Wait()
+		defer cmd.Process.Signal(unix.SIGTERM)
+		w.AwaitExists(socket)
+		for _, line := range []string{
+			`{"op":"agent.set","agent":"a","control":"approval","content":"auto\n"}`, `{"op":"agent.enable","agent":"a"}`,
+			`{"op":"agent.new","agent":"c","model":"debug/echo","owner":` + strconv.Itoa(hostile.Alice) + `}`,
+			`{"op":"agent.new","agent":"d","model":"debug/echo","owner":0}`, `{"op":"agent.rm","agent":"a","purge":true}`,
+		} {
+			if out := intrude(w, hostile.Bob, "say", socket, line); !strings.Contains(out, `"EACCES"`) {
+				done = append(done, line+": "+out)
+			}
+		}
+		return done
+	}, "admin.peer")
 }
 
 // TestStrangersCrowd: another user holds as many connections as they can.
@@ -221,7 +247,7 @@ func TestForeignControls(t *testing.T) {
 			os.Chmod(filepath.Dir(policy), 0o755)
 		}
 		return done
-	}, "view.trust")
+	}, "trust.files")
 }
 
 // TestForeignTool: a tool, or a hook, that another user could have written.
@@ -245,7 +271,7 @@ func TestForeignTool(t *testing.T) {
 			}
 		}
 		return done
-	}, "view.trust")
+	}, "trust.files")
 }
 
 // TestSetUserID: programs with the bits of other users, in the workspace.
@@ -511,5 +537,5 @@ func TestPlantedLink(t *testing.T) {
 			}
 		}
 		return done
-	}, "atomicfile.links+asuser.rights+privilege.capabilities")
+	}, "atomicfile.links+asuser.rights+capabilities.drop")
 }
