@@ -118,9 +118,11 @@ func (a *Agent) ownHooks(l paths.Layout, when When, found func(*Hook, error)) {
 		return
 	}
 	defer root.Close()
-	err = a.withControl(l, root, func(d *atomicfile.Dir) error {
-		return a.hooksOf(d, "agent/"+string(a.Name)+".d", when, found)
-	})
+	own := "agent/" + string(a.Name) + ".d"
+	if none(root, own) {
+		return
+	}
+	err = a.withControl(l, root, func(d *atomicfile.Dir) error { return a.hooksOf(d, own, when, found) })
 	if err != nil {
 		found(nil, err)
 	}
@@ -135,6 +137,9 @@ func (a *Agent) toolHooks(l paths.Layout, tool string, when When, found func(*Ho
 	}
 	defer root.Close()
 	dir, name := path.Dir(tool), path.Base(tool)
+	if none(root, strings.TrimPrefix(tool, paths.InRoot+"/")+".d") {
+		return
+	}
 	err = a.within(root, dir, func(d *atomicfile.Dir) error {
 		var st unix.Stat_t
 		if err := unix.Fstat(d.FD(), &st); err != nil {
@@ -160,6 +165,13 @@ func (a *Agent) toolHooks(l paths.Layout, tool string, when When, found func(*Ho
 	if err != nil {
 		found(nil, err)
 	}
+}
+
+// none reports that a control directory has no hooks, which most have not: it is
+// asked for every call. Whatever else is there is looked at with care.
+func none(root *atomicfile.Dir, control string) bool {
+	_, err := root.Lstat(control + "/" + HooksDir)
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 // hooksOf looks through the hooks in one control directory. Of a directory of

@@ -225,3 +225,28 @@ func TestReplaced(t *testing.T) {
 		t.Errorf("after it was written to: %v", no)
 	}
 }
+
+// BenchmarkNone is what a call costs that no hook looks at or hears of.
+func BenchmarkNone(b *testing.B) {
+	w := newWorld(b)
+	c := w.call("{}")
+	for b.Loop() {
+		if w.Looks(c.Agent, c.Intent.Path) {
+			b.Fatal("it looks")
+		}
+		w.Pre(b.Context(), c)
+		w.Post(b.Context(), c, "ok")
+	}
+}
+
+// BenchmarkPre is what one hook adds to a call.
+func BenchmarkPre(b *testing.B) {
+	w := newWorld(b)
+	w.script(pre, "10", "exit 0")
+	c := w.call("{}")
+	for b.Loop() {
+		if _, err := w.Pre(b.Context(), c); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

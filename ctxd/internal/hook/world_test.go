@@ -51,7 +51,7 @@ func TestMain(m *testing.M) {
 // world is a tree with the agent coder and the tool calc, a workspace, and what runs
 // hooks there.
 type world struct {
-	*testing.T
+	testing.TB
 	*Runner
 	layout paths.Layout
 	id     asuser.Identity // of the agent
@@ -60,14 +60,14 @@ type world struct {
 
 // newWorld makes one of whoever runs the test; as root the agent is a user's that has
 // no account, in a tree of root's.
-func newWorld(t *testing.T) *world {
+func newWorld(t testing.TB) *world {
 	t.Helper()
 	top, err := os.MkdirTemp("", "hook-")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(top) })
-	w := &world{T: t, id: asuser.Self(), ws: filepath.Join(top, "ws")}
+	w := &world{TB: t, id: asuser.Self(), ws: filepath.Join(top, "ws")}
 	w.ok(os.Chmod(top, 0o755))
 	root := filepath.Join(top, "tree")
 	w.layout = paths.New(paths.Env{RuntimeDir: filepath.Join(top, "run"), Home: filepath.Join(top, "home"), UID: 60001}, root)
