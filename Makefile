@@ -12,7 +12,7 @@ FUZZTIME ?= 1m
 TIME ?= 5m
 SEED ?= 0
 # Tests with several users, and those on a machine of their own, need root and are in packages of their own.
-TESTED = $$([ $$(id -u) = 0 ] && echo work || go list work | grep -vE '/(uids|systemd)$$')
+TESTED = $$([ $$(id -u) = 0 ] && echo work || go list work | grep -vE '/(uids|systemd|tests/system)$$')
 # The tag leaves out a writer of manual pages that every start would pay for.
 export GOFLAGS := -trimpath -buildvcs=false -tags=urfave_cli_no_docs
 
@@ -21,7 +21,7 @@ LDFLAGS := -s -w -buildid= -X cortexfs.org/libctx.Version=$(VERSION)
 PACKAGING := cd packaging && GOWORK=off go run
 GOBUILD := CGO_ENABLED=0 go build -ldflags '$(LDFLAGS)'
 
-.PHONY: help setup setup-tests build demo test lint alone fuzz soak bench bench-term pictures man install clean $(PROGRAMS)
+.PHONY: help setup setup-tests build demo test lint alone fuzz soak bench bench-term pictures man packages install clean $(PROGRAMS)
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -75,6 +75,11 @@ pictures: ## draw the pictures of the README anew, from real runs
 man: build ## make manual pages and completions, of the programs' own help and docs/man, in dist/reference
 	@rm -rf dist/reference
 	@$(PACKAGING) ./cmd/reference -top .. -programs ../bin -into ../dist/reference -version $(VERSION) -day $$(date -u -d @$$(../scripts/epoch) +%F)
+
+packages: man ## make packages for Debian, rpm and Arch Linux in dist/
+	@rm -f dist/cortexfs*
+	@$(PACKAGING) ./cmd/packages -top .. -programs ../bin -reference ../dist/reference -modules $$(go env GOMODCACHE) -into ../dist \
+		-version $(VERSION) -epoch $$(../scripts/epoch) -arch $$(go env GOARCH)
 
 install: build man ## copy programs, manual pages and completions to DESTDIR/PREFIX
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share

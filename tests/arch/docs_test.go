@@ -110,7 +110,7 @@ func documents(t *testing.T) map[string]string {
 			return err
 		}
 		rel, _ := filepath.Rel(root, p)
-		if d.IsDir() && (rel == ".git" || rel == "bin" || rel == ".cache" || d.Name() == "testdata") {
+		if d.IsDir() && (rel == ".git" || rel == "bin" || rel == "dist" || rel == ".cache" || d.Name() == "testdata") {
 			return filepath.SkipDir
 		}
 		if strings.HasSuffix(p, ".md") {
@@ -132,8 +132,8 @@ func documents(t *testing.T) map[string]string {
 var (
 	quoted = regexp.MustCompile("`([^`\\s]+)`")
 	linked = regexp.MustCompile(`\]\(([^)#\s]+)[^)]*\)`)
-	named  = regexp.MustCompile(`\b(?:docs|systemd|scripts)/[a-zA-Z0-9_./@-]*[a-zA-Z0-9]`)
-	ours   = regexp.MustCompile(`^(\.ci|ctx|ctxd|ctxterm|docs|libctx|scripts|systemd|tests|tsh)/[A-Za-z0-9_./@-]+$`)
+	named  = regexp.MustCompile(`\b(?:docs|packaging|systemd|scripts)/[a-zA-Z0-9_./@-]*[a-zA-Z0-9]`)
+	ours   = regexp.MustCompile(`^(\.ci|ctx|ctxd|ctxterm|docs|libctx|packaging|scripts|systemd|tests|tsh)/[A-Za-z0-9_./@-]+$`)
 )
 
 // Paths that documents and comments name exist.

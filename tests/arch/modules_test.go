@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -24,7 +25,7 @@ func TestDependenciesHaveReasons(t *testing.T) {
 	for _, m := range tableRow.FindAllStringSubmatch(string(page), -1) {
 		reasons[m[1]] = m[2]
 	}
-	for _, module := range modules {
+	for _, module := range slices.Concat(modules, workshop) {
 		mod, err := os.ReadFile(filepath.Join(root, module, "go.mod"))
 		if err != nil {
 			t.Fatal(err)

@@ -20,10 +20,12 @@ import (
 // root is the top of the repository, seen from this package.
 const root = "../.."
 
-// modules are the folders of go.work; programs those that become binaries, by
+// modules are the folders of go.work, workshop those of modules apart from it, of
+// which nothing is installed; programs those that become binaries, by
 // folder of their main package.
 var (
 	modules  = []string{"ctx", "ctxd", "ctxterm", "libctx", "tests", "tsh"}
+	workshop = []string{"packaging"}
 	programs = []string{"ctx", "ctxd", "ctxd/cmd/ctxmodel", "ctxterm", "tsh", "tsh/cmd/ctxtool"}
 )
 
@@ -80,7 +82,7 @@ func (s *source) calls(pkg string, names ...string) []ast.Node {
 // sources are all Go files of the repository, parsed once.
 var sources = sync.OnceValues(func() ([]*source, error) {
 	var all []*source
-	for _, module := range modules {
+	for _, module := range slices.Concat(modules, workshop) {
 		err := filepath.WalkDir(filepath.Join(root, module), func(p string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() || !strings.HasSuffix(p, ".go") {
 				return err
