@@ -44,11 +44,12 @@ func initCommand() *command {
 		name: "init", short: "make a tree, or repair the one that is there",
 		long: "Makes the directories, the built-in tools, and links to the programs of the\n" +
 			"suite. Agents, sessions and your own tools are never touched. Prints what it\n" +
-			"made.",
+			"made. With --system and the units of the suite the tree is mounted at /ctx, and\n" +
+			"the sockets by which users reach it listen.",
 		examples: []string{"ctx init", "ctx init --root ~/trees/work", "sudo ctx init --system"},
 		flags:    []ucli.Flag{&ucli.BoolFlag{Name: "system", Usage: "a tree of root for all users, at /ctx unless --root says otherwise"}},
-		run: func(_ context.Context, from *caller.Caller, in *input) error {
-			return system.Init(from, in.Bool("system"))
+		run: func(ctx context.Context, from *caller.Caller, in *input) error {
+			return system.Init(ctx, from, in.Bool("system"))
 		},
 	}
 }

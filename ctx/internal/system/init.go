@@ -3,6 +3,7 @@
 package system
 
 import (
+	"context"
 	"io"
 	"os"
 	"path/filepath"
@@ -23,8 +24,9 @@ import (
 var programs = []string{"ctx", "ctxd", "ctxmodel", "ctxterm", "tsh", "ctxtool"}
 
 // Init makes the tree, or repairs the one that is there, and prints what it
-// made.
-func Init(from *caller.Caller, system bool) error {
+// made. The tree of the machine, where the units of the suite are installed, is
+// made where it is kept and then mounted, and its sockets listen.
+func Init(ctx context.Context, from *caller.Caller, system bool) error {
 	if system && os.Geteuid() != 0 {
 		return errdefs.New(errdefs.Denied, "only root can make a system tree").
 			WithHint("sudo ctx init --system, or without --system a tree of your own")
@@ -36,9 +38,22 @@ func Init(from *caller.Caller, system bool) error {
 			bins[name] = path
 		}
 	}
-	made, err := tree.Init(from.Layout, bins)
+	layout := from.Layout
+	machine := system && layout.Root == paths.SystemRoot && mounted()
+	if machine {
+		if err := keep(); err != nil {
+			return err
+		}
+		layout = paths.New(from.Config.Paths, paths.SystemTree)
+	}
+	made, err := tree.Init(layout, bins)
 	if err != nil {
 		return err
+	}
+	if machine {
+		if err := startUnits(ctx, from); err != nil {
+			return err
+		}
 	}
 	var rows []output.Row
 	for _, rel := range made {

@@ -39,8 +39,8 @@ func (r *recorded) say(format string, args ...any) {
 	r.said = append(r.said, fmt.Sprintf(format, args...))
 }
 
-func (r *recorded) Enable(_ context.Context, a libctx.Agent) error {
-	r.say("enable %s", a)
+func (r *recorded) Enable(_ context.Context, a libctx.Agent, network bool) error {
+	r.say("enable %s %v", a, network)
 	return r.fail
 }
 
@@ -134,7 +134,7 @@ func TestLifeOfAnAgent(t *testing.T) {
 	r := newRig(t)
 	r.want(`{"op":"ping"}`+"\n", `"type":"pong"`)
 	r.want(`{"op":"agent.new","agent":"a-1","model":"debug/echo","tools":["fs.list"],"native":["fs.read"],"perm":"r--","allow":["network:default connect"],"mounts":["/srv:/data:ro"],"system":"Hi.\n"}`+"\n", `"type":"done"`)
-	if got := r.units.took(); got != "network a-1 true, enable a-1" {
+	if got := r.units.took(); got != "enable a-1 true" {
 		t.Errorf("units: %s", got)
 	}
 	for name, want := range map[string]string{"system.md": "Hi.\n", "perm": "r--\n", "tools": "fs.read\n", "owner": fmt.Sprint(os.Geteuid()) + "\n"} {
@@ -157,7 +157,7 @@ func TestLifeOfAnAgent(t *testing.T) {
 		t.Errorf("units: %s", got)
 	}
 	r.want(`{"op":"agent.enable","agent":"a-1"}`+"\n", `"type":"done"`)
-	if got := r.units.took(); got != "network a-1 false, enable a-1" {
+	if got := r.units.took(); got != "enable a-1 false" {
 		t.Errorf("units: %s", got)
 	}
 	r.want(`{"op":"agent.rm","agent":"a-1"}`+"\n", `"type":"done"`)

@@ -211,10 +211,7 @@ func (s *Server) settle(ctx context.Context, a libctx.Agent) error {
 	if s.cfg.Units == nil {
 		return nil
 	}
-	if _, err := s.cfg.Units.Network(ctx, a, s.network(a)); err != nil {
-		return err
-	}
-	return s.cfg.Units.Enable(ctx, a)
+	return s.cfg.Units.Enable(ctx, a, s.network(a))
 }
 
 func (s *Server) remove(ctx context.Context, r request) (adminwire.Reply, error) {

@@ -10,8 +10,9 @@ import (
 
 // Units is who keeps the sockets of agents.
 type Units interface {
-	// Enable lets the agent's socket listen, now and whenever the machine starts.
-	Enable(context.Context, libctx.Agent) error
+	// Enable lets the agent's socket listen, now and whenever the machine starts,
+	// with the network open to its server or not.
+	Enable(ctx context.Context, a libctx.Agent, network bool) error
 	// Network opens the network to the agent's server, or closes it, from its next
 	// start on, and reports whether that changed anything.
 	Network(ctx context.Context, a libctx.Agent, open bool) (changed bool, err error)
@@ -35,16 +36,22 @@ func (s *Systemd) with(ctx context.Context, work func(*units.Manager) error) err
 }
 
 // Enable implements Units.
-func (s *Systemd) Enable(ctx context.Context, a libctx.Agent) error {
+func (s *Systemd) Enable(ctx context.Context, a libctx.Agent, network bool) error {
 	socket, err := units.Socket(a)
 	if err != nil {
 		return err
 	}
 	return s.with(ctx, func(m *units.Manager) error {
-		if err := m.Enable(ctx, socket); err != nil {
+		if _, err := units.SetNetwork(units.Files, a, network); err != nil {
 			return err
 		}
-		err := m.Start(ctx, socket)
+		err := m.Enable(ctx, socket)
+		if err == nil {
+			err = m.Reload(ctx) // so that the target knows the socket too
+		}
+		if err == nil {
+			err = m.Start(ctx, socket)
+		}
 		if err != nil {
 			_ = m.Disable(ctx, socket) // the first error says why
 		}
@@ -84,8 +91,7 @@ func (s *Systemd) Remove(ctx context.Context, a libctx.Agent) error {
 			}
 			m.Reset(ctx, name)
 		}
-		changed, err := units.SetNetwork(units.Files, a, false)
-		if err != nil || !changed {
+		if _, err := units.SetNetwork(units.Files, a, false); err != nil {
 			return err
 		}
 		return m.Reload(ctx)

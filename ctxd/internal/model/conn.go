@@ -29,6 +29,11 @@ func (s *Server) converse(ctx context.Context, c *net.UnixConn, peer peercred.Pe
 		s.refuse(c, errdefs.New(errdefs.Denied, "uid %d may not use this socket", peer.UID), modelwire.ClassPolicy)
 		return
 	}
+	if s.Refusal != nil {
+		s.refuse(c, s.Refusal, modelwire.ClassOther)
+		linger(c)
+		return
+	}
 	if full {
 		logger.Warn("too many connections")
 		s.refuse(c, errdefs.New(errdefs.Busy, "ctxmodel has %d connections; try again", libctx.MaxModelConnections), modelwire.ClassOverloaded)

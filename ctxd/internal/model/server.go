@@ -23,6 +23,8 @@ type Server struct {
 	Idle  time.Duration // end after this long without a connection; 0: never
 	Drain time.Duration // that running requests have when the context has ended
 
+	Refusal error // why every request is refused; nil: none is for that
+
 	open  atomic.Int32
 	alive chan chan struct{} // asked of the round; made by Serve
 	begun sync.Once

@@ -8,9 +8,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
+	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -30,10 +32,39 @@ const start = apart + `
 mount -t tmpfs tmpfs /run
 exec unshare --cgroup sh -euc 'mount -t cgroup2 cgroup2 /sys/fs/cgroup; exec "$@"' sh "$@"`
 
+// Setup is what a machine has beside its root.
+type Setup struct {
+	Programs string // a folder of the host, which the machine has as /usr/local/bin
+	// Files is a folder of the host whose content is put over the root before the
+	// first boot, and Prepare a shell script that is run in the root then, without
+	// a systemd. With one of them what the machine writes outlives a Reboot.
+	Files, Prepare string
+}
+
+// kept begins a script like start, for a machine that is prepared: what it writes
+// is kept in memory as long as it exists.
+const kept = apart + `
+mount -t tmpfs tmpfs /run
+tree=$1 files=$2 prepare=$3 m=/run/machine; shift 3
+mkdir -p $m/upper $m/work $m/root
+mount -t overlay -o "lowerdir=$tree,upperdir=$m/upper,workdir=$m/work" overlay $m/root
+[ -z "$files" ] || cp -R --no-preserve=ownership "$files/." $m/root/
+if [ -n "$prepare" ]; then
+	mount -t proc proc $m/root/proc
+	chroot $m/root /bin/sh -euc "$prepare" >&2
+	umount $m/root/proc
+fi
+exec unshare --cgroup sh -euc '
+	mount -t cgroup2 cgroup2 /sys/fs/cgroup
+	again=133 # what nspawn ends with when the machine reboots
+	while [ $again = 133 ]; do again=0; "$@" || again=$?; done' sh "$@"`
+
 // Machine is a booted machine.
 type Machine struct {
 	dir, group string
-	root, lock *os.File // locks
+	news       *net.UnixConn // what nspawn tells
+	ready      chan string   // the leader of each boot that is complete, as nspawn calls it
+	root, lock *os.File      // locks
 	nspawn     *exec.Cmd
 	ended      chan struct{} // closed after nspawn's end
 	leader     int           // the machine's first process, as the host sees it
@@ -42,7 +73,11 @@ type Machine struct {
 
 // Boot boots a machine that finds those programs, a folder of the host, in
 // /usr/local/bin. It returns when its systemd says that it is up.
-func Boot(programs string) (*Machine, error) {
+func Boot(programs string) (*Machine, error) { return BootWith(Setup{Programs: programs}) }
+
+// BootWith boots a machine with what it needs. It returns when its systemd says
+// that it is up.
+func BootWith(s Setup) (*Machine, error) {
 	if os.Geteuid() != 0 {
 		return nil, errors.New("only root can boot a machine")
 	}
@@ -54,14 +89,14 @@ func Boot(programs string) (*Machine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the root of a machine: %w", err)
 	}
-	m := &Machine{root: rootLock, ended: make(chan struct{})}
-	if err := m.boot(top, tree, programs); err != nil {
+	m := &Machine{root: rootLock, ended: make(chan struct{}), ready: make(chan string, 1)}
+	if err := m.boot(top, tree, s); err != nil {
 		return nil, errors.Join(err, m.Close())
 	}
 	return m, nil
 }
 
-func (m *Machine) boot(top, tree, programs string) (err error) {
+func (m *Machine) boot(top, tree string, s Setup) (err error) {
 	if m.dir, m.lock, err = folder(top); err != nil {
 		return err
 	}
@@ -74,25 +109,26 @@ func (m *Machine) boot(top, tree, programs string) (err error) {
 		return err
 	}
 	defer console.Close()
-	news, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Net: "unixgram", Name: m.dir + "/notify"})
+	m.news, err = net.ListenUnixgram("unixgram", &net.UnixAddr{Net: "unixgram", Name: m.dir + "/notify"})
 	if err != nil {
 		return err
 	}
-	defer news.Close()
 	group, err := os.Open(m.group)
 	if err != nil {
 		return err
 	}
 	defer group.Close()
-	if err := news.SetReadDeadline(time.Now().Add(patience)); err != nil {
-		return err
+	script := []string{"-euc", start, "sh"}
+	place := []string{"--directory", tree, "--volatile=overlay"}
+	if s.Files != "" || s.Prepare != "" {
+		script = []string{"-euc", kept, "sh", tree, s.Files, s.Prepare}
+		place = []string{"--directory", "/run/machine/root"}
 	}
-
-	m.nspawn = exec.Command("/bin/sh", "-euc", start, "sh",
-		"systemd-nspawn", "--boot", "--directory", tree, "--volatile=overlay", "--machine", filepath.Base(m.dir),
+	m.nspawn = exec.Command("/bin/sh", slices.Concat(script, []string{"systemd-nspawn", "--boot", "--machine", filepath.Base(m.dir)}, place, []string{
 		"--register=no", "--keep-unit", "--notify-ready=yes", "--console=read-only",
 		"--private-network", "--link-journal=no", "--resolv-conf=off", "--timezone=off",
-		"--bind-ro", programs+":/usr/local/bin")
+		"--bind-ro", s.Programs + ":/usr/local/bin",
+	})...)
 	m.nspawn.Env = []string{
 		"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "NOTIFY_SOCKET=" + m.dir + "/notify",
 		"SYSTEMD_NSPAWN_LOCK=0", // several machines may read one root
@@ -110,7 +146,6 @@ func (m *Machine) boot(top, tree, programs string) (err error) {
 		started <- err
 		if err == nil {
 			_ = m.nspawn.Wait()
-			news.SetReadDeadline(time.Now()) // wakes up
 			close(m.ended)
 		}
 	}()
@@ -118,7 +153,24 @@ func (m *Machine) boot(top, tree, programs string) (err error) {
 		m.nspawn = nil
 		return err
 	}
-	if m.leader, err = m.up(news); err != nil {
+	go m.listen() // until the end of news
+	return m.up()
+}
+
+// up waits until the machine is up.
+func (m *Machine) up() error {
+	late := time.NewTimer(patience)
+	defer late.Stop()
+	var err error
+	select {
+	case pid := <-m.ready:
+		m.leader, err = m.outside(pid)
+	case <-m.ended:
+		err = errors.New("it ended")
+	case <-late.C:
+		err = errors.New("the machine did not come up")
+	}
+	if err != nil {
 		text, _ := os.ReadFile(m.dir + "/console")
 		return fmt.Errorf("systemd-nspawn: %w: %s", err, tail(text))
 	}
@@ -132,13 +184,13 @@ func (m *Machine) boot(top, tree, programs string) (err error) {
 // container: bwrap takes the right to make more of them from what it starts.
 const unlock = "mount -t proc proc /mnt; mount --bind /mnt/sys/user /proc/sys/user; umount /mnt"
 
-// up reads what nspawn tells until the machine is up and returns its leader.
-func (m *Machine) up(news *net.UnixConn) (int, error) {
+// listen reads what nspawn tells.
+func (m *Machine) listen() {
 	leader, buf := "", make([]byte, 4096)
 	for {
-		n, err := news.Read(buf)
+		n, err := m.news.Read(buf)
 		if err != nil {
-			return 0, fmt.Errorf("the machine did not come up: %w", err)
+			return
 		}
 		for line := range strings.Lines(string(buf[:n])) {
 			key, value, _ := strings.Cut(strings.TrimSpace(line), "=")
@@ -146,16 +198,31 @@ func (m *Machine) up(news *net.UnixConn) (int, error) {
 			case key == "X_NSPAWN_LEADER_PID":
 				leader = value
 			case key == "READY" && value == "1":
-				return m.outside(leader)
+				m.ready <- leader
 			}
 		}
 	}
 }
 
+// Reboot reboots a machine that was prepared, and returns when it is up again.
+func (m *Machine) Reboot(t testing.TB) {
+	t.Helper()
+	m.enter("systemctl", "reboot").Run() // which the reboot may end
+	if err := m.up(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // outside is the host's number of the process that nspawn's namespace calls pid.
 func (m *Machine) outside(pid string) (int, error) {
-	for _, p := range processes() {
-		if p.parent == m.nspawn.Process.Pid && len(p.numbers) > 1 && p.numbers[1] == pid {
+	all := processes()
+	parents := map[int]int{}
+	for _, p := range all {
+		parents[p.pid] = p.parent
+	}
+	ours := m.nspawn.Process.Pid // nspawn, or the script that starts it
+	for _, p := range all {
+		if (p.parent == ours || parents[p.parent] == ours) && len(p.numbers) > 1 && p.numbers[1] == pid {
 			return p.pid, nil
 		}
 	}
@@ -212,6 +279,9 @@ func (m *Machine) Close() error {
 	if m.nspawn != nil {
 		_ = m.nspawn.Process.Kill() // the whole machine ends with the first process of its namespace
 		<-m.ended
+	}
+	if m.news != nil {
+		m.news.Close()
 	}
 	if m.group != "" {
 		err = killGroup(m.group)

@@ -44,10 +44,10 @@ type prepared struct {
 // passed socket, who started it, and where the tree is), and empties it:
 // libraries look there for keys, servers and proxies.
 func prepare(o options, level string, stderr io.Writer) (p prepared, err error) {
-	if err := guard(); err != nil {
-		return p, err
-	}
 	p.passed, err = config.PassedSocket()
+	if guarded := guard(); guarded != nil {
+		return p, guarded
+	}
 	env := config.Env(o.root)
 	address, watchdog := config.Supervisor()
 	newLog := log.New

@@ -11,6 +11,7 @@ import (
 	"cortexfs.org/ctxd/internal/model/drivers"
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/errdefs"
+	"cortexfs.org/libctx/log"
 	"cortexfs.org/libctx/paths"
 	"cortexfs.org/libctx/rundir"
 	"cortexfs.org/libctx/unixsock"
@@ -25,7 +26,7 @@ const firstFD = 3
 func serve(ctx context.Context, o options, stderr io.Writer) error {
 	p, err := prepare(o, "info", stderr)
 	if err != nil {
-		return err
+		return refuseAll(ctx, p.passed, err)
 	}
 	s := &model.Server{Service: model.Service{Layout: p.layout, Registry: drivers.All()}, Log: p.log, Drain: libctx.ModelDrain}
 	if o.fd >= 0 {
@@ -50,6 +51,26 @@ func serve(ctx context.Context, o options, stderr io.Writer) error {
 	err = s.Serve(ctx, l)
 	p.log.Info("serve ended")
 	return err
+}
+
+// refusal is how long a server that can only refuse waits for more clients.
+const refusal = time.Second
+
+// refuseAll is what an activated server does that can not serve: whoever is
+// queued is told why, instead of waiting for a server that never comes. The error
+// is returned too.
+func refuseAll(ctx context.Context, passed *os.File, why error) error {
+	if passed == nil {
+		return why
+	}
+	l, err := unixsock.Inherit(passed)
+	if err != nil {
+		return why
+	}
+	defer l.Close()
+	s := &model.Server{Log: log.Discard(), Idle: refusal, Refusal: why}
+	_ = s.Serve(ctx, l)
+	return why
 }
 
 // listen takes the passed socket or makes the one of the tree.
