@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"cortexfs.org/ctxd/internal/broker"
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/view"
 	"github.com/go-json-experiment/json"
@@ -200,6 +201,34 @@ func TestCancelled(t *testing.T) {
 	w.script(pre, "10", "exit 0")
 	if _, err := w.Pre(ctx, w.call("{}")); !errors.Is(err, why) {
 		t.Error(err)
+	}
+}
+
+// TestNotBegun: hooks after a call hear of what was begun. Without a permit nothing is.
+func TestNotBegun(t *testing.T) {
+	w := newWorld(t)
+	c := w.call("{}").Call
+	c.Arguments = jsontext.Value(`{"args":["tools"]}`) // of the tool shell itself, which needs no more than a permit
+	admitted, decision, err := w.tools.Admit(c)
+	w.ok(err)
+	if admitted == nil {
+		t.Fatal(decision.Reason)
+	}
+	defer admitted.Close()
+	res, err := admitted.Execute(t.Context(), nil)
+	if err != nil || res.Status != "error" || admitted.Begun() {
+		t.Errorf("%+v, %v, begun is %t", res, err, admitted.Begun())
+	}
+	intent := admitted.Intent()
+	var b broker.Broker
+	token, err := b.Grant(intent.Digest())
+	w.ok(err)
+	reserved, err := b.Reserve(token, intent.Digest())
+	w.ok(err)
+	permit, err := reserved.Commit()
+	w.ok(err)
+	if res, err = admitted.Execute(t.Context(), permit); err != nil || res.Status != "ok" || !admitted.Begun() {
+		t.Errorf("%+v, %v, begun is %t", res, err, admitted.Begun())
 	}
 }
 
