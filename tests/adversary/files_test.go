@@ -1,6 +1,7 @@
 package adversary
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 
 	"cortexfs.org/tests/internal/hostile"
 	"cortexfs.org/tests/internal/world"
+	"golang.org/x/sys/unix"
 )
 
 // changed are the files below a directory whose content or mode is not what it
@@ -17,30 +19,27 @@ import (
 func changed(w *world.World, dir string) (look func() []string) {
 	all := func() map[string]string {
 		found := map[string]string{}
-		err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
-			if err != nil {
-				return err
-			}
-			switch d.Name() {
+		filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+			switch filepath.Base(path) {
 			case "log", "meta.json", "pid", "status":
 				return nil
 			}
-			i, err := d.Info()
-			if err != nil {
-				return err
+			st, text := unix.Stat_t{}, []byte(nil)
+			if err == nil {
+				err = unix.Lstat(path, &st)
 			}
-			found[path] = i.Mode().String()
-			if i.Mode().IsRegular() {
-				found[path] += w.Read(path)
+			if err == nil && d.Type().IsRegular() {
+				text, err = os.ReadFile(path)
 			}
+			found[path] = fmt.Sprintf("%o %s %v", st.Mode, text, err) // what has become unreadable has changed
 			return nil
 		})
-		if err != nil {
-			w.T.Fatal(err)
-		}
 		return found
 	}
 	before := all()
+	if len(before) < 2 {
+		w.T.Fatalf("%s: there is nothing", dir)
+	}
 	return func() (names []string) {
 		after := all()
 		for path, was := range before {
