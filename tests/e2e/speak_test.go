@@ -29,7 +29,7 @@ func TestSpeak(t *testing.T) {
 	w.Write(w.Workspace+"/pipe", "go on\n")
 	c.Until("done")
 	out := w.MustCtx("agent", "history", "--session", "s", "m")
-	want := "\nuser (steer): the other way\nassistant: All right.\nuser (follow-up): and the tests\nassistant: Those too.\n"
+	want := "\nuser (steer): the other way\nassistant: All right.\nuser (follow-up): and the tests\nassistant: Those too.\nnote: 2 paths changed in the workspace\n"
 	if !strings.HasSuffix(out, want) {
 		t.Errorf("history:\n%s\nwant at its end:\n%s", out, want)
 	}
