@@ -90,7 +90,8 @@ func doctorCommand() *command {
 	return &command{
 		name: "doctor", short: "check everything agents need, and name the remedies",
 		long: "Looks at the tree, its owners and modes, the agents' files, the runtime\n" +
-			"directory, the programs, the disk, and tries whether a sandbox can start.\n" +
+			"directory, the programs, the disk, and tries whether a sandbox can start. In\n" +
+			"the machine's tree it also looks at the mount, the units and the keys.\n" +
 			"Exits with 1 if something is broken.",
 		examples: []string{"ctx doctor", `ctx doctor --json | jq 'select(.state!="ok")'`},
 		run:      func(ctx context.Context, from *caller.Caller, _ *input) error { return doctor.Run(ctx, from) },

@@ -32,7 +32,7 @@ func (d Dialer) Dial(ctx context.Context, a libctx.Agent) (*Conn, error) {
 	if errdefs.Is(err, errdefs.Unavailable) {
 		if d.Start == nil {
 			return nil, errdefs.New(errdefs.Unavailable, "agent %s: nothing listens for it", a).
-				WithHint("the tree is not yours, so its owner starts it: systemctl start ctxd@%s.socket, or ctxd serve --root %s", a, d.Layout.Root)
+				WithHint("ctx agent enable %s, or whoever owns the tree runs ctxd serve --root %s", a, d.Layout.Root)
 		}
 		err = d.Start(ctx, a, try)
 	}

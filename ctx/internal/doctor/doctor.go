@@ -33,7 +33,7 @@ var ErrBroken error = errdefs.New(errdefs.IO, "something is broken")
 func Run(ctx context.Context, from *caller.Caller) error {
 	var all []Finding
 	for _, check := range []func(context.Context, *caller.Caller) []Finding{
-		checkTree, checkTools, checkAgents, checkRuntime, checkPrograms, checkSandbox, checkActivator, checkDisk, checkClock, checkCgroup,
+		checkTree, checkTools, checkAgents, checkRuntime, checkPrograms, checkSandbox, checkActivator, checkMachine, checkUnits, checkOwners, checkLinger, checkDisk, checkClock, checkCgroup,
 	} {
 		all = append(all, check(ctx, from)...)
 	}

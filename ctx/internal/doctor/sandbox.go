@@ -11,11 +11,20 @@ import (
 	"cortexfs.org/ctx/internal/caller"
 	"cortexfs.org/ctx/internal/render"
 	"cortexfs.org/ctx/internal/spawn"
+	"cortexfs.org/libctx/errdefs"
 	"golang.org/x/sys/unix"
 )
 
 // trialDeadline is how long a trial may take.
 const trialDeadline = 10 * time.Second
+
+// optional are programs that only some agents need, and what is not to be had
+// without them.
+var optional = []struct{ name, without string }{
+	{"ctxmodel", "agents that a model drives do not work"},
+	{"ctxterm", "agents have no terminals"},
+	{"tsh", "agents have no terminals, and no tools beside their native ones"},
+}
 
 // checkPrograms looks for the programs that run agents and tools.
 func checkPrograms(_ context.Context, from *caller.Caller) []Finding {
@@ -27,6 +36,11 @@ func checkPrograms(_ context.Context, from *caller.Caller) []Finding {
 			continue
 		}
 		all = append(all, good(name, path)...)
+	}
+	for _, p := range optional {
+		if _, err := spawn.Find(from.Config.Exe, from.Layout, p.name); err != nil {
+			all = append(all, Finding{p.name, warn, p.name + " is not installed: " + p.without, errdefs.HintOf(err)})
+		}
 	}
 	return all
 }
@@ -86,6 +100,8 @@ func checkActivator(_ context.Context, from *caller.Caller) []Finding {
 			detail = fmt.Sprintf("ctxd serve runs as process %d", pid)
 		}
 		return good("activator", detail)
+	case ofMachine(from.Layout):
+		return nil // systemd does, of which more below
 	case activator.Own(from.Layout):
 		return good("activator", "ctxd serve does not run; ctx starts it when it is needed")
 	}

@@ -90,6 +90,9 @@ func checkAgents(_ context.Context, from *caller.Caller) []Finding {
 	}
 	var all []Finding
 	for _, a := range agents {
+		if !mine(from.Layout, a) {
+			continue
+		}
 		if _, err := view.Load(from.Layout, a); err != nil {
 			remedy := errdefs.HintOf(err)
 			if remedy == "" {
