@@ -42,12 +42,12 @@ func TestFill(t *testing.T) {
 	hostile.Refused(t, hostile.User, func(t *testing.T, w *world.World) []string {
 		var lines []string
 		for at, most := range map[string]int{
-			"/run": libctx.SandboxRunBytes, "/dev/shm": libctx.SandboxShmBytes, "/tmp": libctx.SandboxTmpBytes, "/var/tmp": libctx.SandboxTmpBytes,
+			"/run": libctx.SandboxRunBytes, "/dev/shm": libctx.SandboxShmBytes, "/tmp": libctx.SandboxTmpBytes,
 			"/": 0, "/dev": 0, "/etc": 0, "/ctx": 0, "/home": 0,
 		} {
 			lines = append(lines, fmt.Sprintf("%s fill %s/filled %d; rm -f %s/filled", hostile.Intruder, at, most+1, at))
 		}
-		return hostile.Did(hostile.Tried(t, hostile.ByTool(w, strings.Join(lines, "\n")), 9))
+		return hostile.Did(hostile.Tried(t, hostile.ByTool(w, strings.Join(lines, "\n")), 8))
 	}, "sandbox.sizes")
 }
 
