@@ -3,11 +3,12 @@ package supervise
 import (
 	"context"
 	"errors"
-	"os"
+	"net"
 	"path/filepath"
 	"strconv"
 
 	"cortexfs.org/libctx"
+	"cortexfs.org/libctx/asuser"
 	"cortexfs.org/libctx/errdefs"
 	"cortexfs.org/libctx/peercred"
 	"cortexfs.org/libctx/unixsock"
@@ -50,25 +51,40 @@ func (m manager) explain(ctx context.Context, err error) error {
 }
 
 // dial connects to the user's bus, or to the socket that the manager itself
-// listens on, which is there without a bus and the only one that lets root in.
-// Who answers has to be the user: the directory is theirs, and root comes too.
+// listens on, which is there without a bus. Root comes as the user: a server of
+// root's has given up what it takes to enter the user's directory as root. Who
+// answers has to be the user: the directory is theirs.
 func (m manager) dial(ctx context.Context) (*dbus.Conn, error) {
-	own := int64(m.uid) == int64(os.Geteuid())
-	if own {
-		c, err := m.open(ctx, filepath.Join(m.dir, "bus"))
-		if err == nil {
-			if err = c.Hello(); err == nil {
-				return c, nil
-			}
-			c.Close()
+	c, err := m.open(ctx, filepath.Join(m.dir, "bus"))
+	if err == nil {
+		if err = c.Hello(); err == nil {
+			return c, nil
 		}
+		c.Close()
 	}
 	return m.open(ctx, filepath.Join(m.dir, "systemd/private"))
 }
 
+// caller is as whom a manager is asked: as its user, or where that can not be as
+// oneself, who is let in nowhere then.
+func (m manager) caller() (asuser.Identity, error) {
+	if self := asuser.Self(); self.UID == m.uid || self.UID != 0 {
+		return self, nil
+	}
+	id, _, err := asuser.Lookup(m.uid)
+	return id, err
+}
+
 func (m manager) open(ctx context.Context, path string) (*dbus.Conn, error) {
-	sock, err := unixsock.Dial(ctx, path)
+	as, err := m.caller()
 	if err != nil {
+		return nil, err
+	}
+	var sock *net.UnixConn
+	if err := as.Be(func() (err error) {
+		sock, err = unixsock.Dial(ctx, path)
+		return err
+	}); err != nil {
 		return nil, errdefs.New(errdefs.Unavailable, "no systemd manager of uid %d: %w", m.uid, err)
 	}
 	peer, err := peercred.Of(sock)
@@ -84,7 +100,7 @@ func (m manager) open(ctx context.Context, path string) (*dbus.Conn, error) {
 		sock.Close()
 		return nil, err
 	}
-	if err := c.Auth([]dbus.Auth{dbus.AuthExternal(strconv.Itoa(os.Geteuid()))}); err != nil {
+	if err := c.Auth([]dbus.Auth{dbus.AuthExternal(strconv.FormatUint(uint64(as.UID), 10))}); err != nil {
 		c.Close()
 		return nil, err
 	}

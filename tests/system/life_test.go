@@ -196,7 +196,7 @@ func TestJournal(t *testing.T) {
 	p.agent("speaks")
 	must(t, p.ctx("agent", "send", "--session", "aloud", "speaks", "call: no.such {}"))
 	out := p.root("journalctl", "-q", "-o", "json", "CORTEXFS_AGENT=speaks", "CORTEXFS_SESSION=aloud")
-	for _, want := range []string{`"CORTEXFS_RUN":"`, `"CORTEXFS_CODE":"not_declared"`, `"_SYSTEMD_UNIT":"ctxd@speaks.service"`, `"PRIORITY":"6"`} {
+	for _, want := range []string{`"CORTEXFS_RUN":"`, `"CORTEXFS_CODE":"not_declared"`, `"CORTEXFS_OUTCOME":"completed"`, `"_SYSTEMD_UNIT":"ctxd@speaks.service"`, `"PRIORITY":"6"`} {
 		if !strings.Contains(out, want) {
 			t.Errorf("there is no %s in %s", want, out)
 		}

@@ -60,7 +60,7 @@ func (k *Keeper) Accept(ctx context.Context, s libctx.Session, text jsontext.Val
 	if err := k.place(s).SetReceipt(r); err != nil {
 		return nil, err
 	}
-	if err := terminal.Project(control, r); err != nil {
+	if err := k.within(control, func() error { return terminal.Project(control, r) }); err != nil {
 		return nil, err
 	}
 	t := r.Terminal
@@ -68,6 +68,19 @@ func (k *Keeper) Accept(ctx context.Context, s libctx.Session, text jsontext.Val
 		Head: wire.Head{Type: "agent.start"}, Terminal: terminal.ID(k.Agent, s), Supervisor: t.Supervisor,
 		Unit: t.Unit, Invocation: t.Invocation, PID: t.PID, Started: t.Start, Boot: t.Boot,
 	}, nil
+}
+
+// within changes the open control directory with the rights of whoever it belongs
+// to: in the owner's, root is a stranger like others.
+func (k *Keeper) within(control *atomicfile.Dir, change func() error) error {
+	var st unix.Stat_t
+	if err := unix.Fstat(control.FD(), &st); err != nil {
+		return errdefs.New(errdefs.KindOf(err), "agent %s: %w", k.Agent, err)
+	}
+	if st.Uid == k.Owner.UID {
+		return k.Owner.Do(change)
+	}
+	return change()
 }
 
 // control opens the agent's control directory.

@@ -207,6 +207,7 @@ func (l *Live) begin(r *Run, work func(context.Context, *Run) error) error {
 		r.cancel(err)
 	}
 	r.advance(Begin)
+	l.hub.cfg.Log.Info("run", "session", l.name, "run", r.ID, "op", r.Op)
 	l.show(r)
 	if r.Op == "send" {
 		l.active = r
@@ -227,6 +228,7 @@ func (l *Live) finish(r *Run) {
 // drive does the work of one run and settles it.
 func (l *Live) drive(r *Run, work func(context.Context, *Run) error) {
 	err := work(r.ctx, r)
+	l.hub.cfg.Log.Info("run ended", "session", l.name, "run", r.ID, "outcome", judge(context.Cause(r.ctx), err))
 	l.mu.Lock()
 	l.settle(r, err)
 	if l.active == r {
