@@ -154,13 +154,17 @@ type accept struct {
 // channel. Where the machine has no room for one more it waits in the queue.
 func (s *Server) accept(to chan<- accept) {
 	defer close(to)
-	for {
+	for told := false; ; {
 		c, peer, err := s.cfg.Listener.Accept()
-		if noRoom(err) {
-			s.cfg.Log.Warn("accept", "why", err.Error())
+		if noRoom(err) && !fault.Off("server.room") {
+			if !told {
+				s.cfg.Log.Warn("accept", "why", err.Error())
+			}
+			told = true
 			<-time.After(roomAgain) // nothing tells when somebody has closed something
 			continue
 		}
+		told = false
 		to <- accept{c, peer, err}
 		if err != nil {
 			return
