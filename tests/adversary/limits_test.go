@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"cortexfs.org/libctx"
@@ -102,8 +103,35 @@ func TestCrowd(t *testing.T) {
 	}, "server.crowd")
 }
 
-// crowd starts an intruder that holds connections until the test ends.
-func crowd(t *testing.T, cmd *exec.Cmd, n int) {
+// TestCrowdTakesAllDescriptors: so many connections that ctxd can open nothing more.
+func TestCrowdTakesAllDescriptors(t *testing.T) {
+	t.Parallel()
+	hostile.Refused(t, hostile.Narrow, func(t *testing.T, w *world.World) (done []string) {
+		run := w.Dial("a")
+		fifo := hostile.NewFIFO(w, "up")
+		run.Send(hostile.Send(w, "cat "+fifo.Inside+"; echo survived"))
+		up := fifo.Await()
+		pid := serving(w)
+		leave := crowd(t, w.Command("intruder", "crowd", w.Layout.Socket("a"), "200"), 200)
+		w.Await(w.Dir, func() bool { // it has taken note
+			text, _ := os.ReadFile(w.Dir + "/ctxd.log")
+			return strings.Contains(string(text), "too many open files")
+		})
+		leave()
+		up.Close()
+		if f := run.Until("done"); world.Last(f).Str("status") != "ok" || !strings.Contains(world.JSON(f), "survived") {
+			done = append(done, "end a run: "+world.JSON(f))
+		}
+		if serving(w) != pid {
+			done = append(done, "end ctxd")
+		}
+		return done
+	}, "server.room")
+}
+
+// crowd starts an intruder that holds connections until leave, or until the test
+// ends.
+func crowd(t *testing.T, cmd *exec.Cmd, n int) (leave func()) {
 	t.Helper()
 	hold, err := cmd.StdinPipe()
 	if err != nil {
@@ -116,14 +144,16 @@ func crowd(t *testing.T, cmd *exec.Cmd, n int) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
+	leave = sync.OnceFunc(func() {
 		hold.Close()
 		cmd.Wait()
 	})
+	t.Cleanup(leave)
 	said, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil || said != fmt.Sprintf("open %d\n", n) {
 		t.Errorf("%q, %v", said, err)
 	}
+	return leave
 }
 
 // serving is the process that serves agent a.

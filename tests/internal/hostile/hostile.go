@@ -56,6 +56,17 @@ func User(t testing.TB, off ...string) *world.World {
 	w := world.NewUser(t)
 	Without(t, w, off...)
 	arm(w)
+	Serve(w)
+	return w
+}
+
+// Narrow is User, served by programs that can open few files.
+func Narrow(t testing.TB, off ...string) *world.World {
+	t.Helper()
+	w := world.NewUser(t)
+	Without(t, w, off...)
+	arm(w)
+	Serve(w, "ulimit -n 80")
 	return w
 }
 
@@ -73,8 +84,8 @@ func Without(t testing.TB, w *world.World, checks ...string) {
 }
 
 // Serve starts ctxd for all agents there are, with the world's environment and
-// a umask of 0, and returns when it listens. It ends with the test.
-func Serve(w *world.World) {
+// a umask of 0, in a shell that did what is before it, and returns when it listens. It ends with the test.
+func Serve(w *world.World, before ...string) {
 	w.T.Helper()
 	log, err := os.Create(w.Dir + "/ctxd.log")
 	if err != nil {
@@ -82,7 +93,7 @@ func Serve(w *world.World) {
 	}
 	defer log.Close()
 	cmd := w.Command("ctxd")
-	cmd.Args = []string{"sh", "-c", `umask 000; exec "$0" serve`, cmd.Path}
+	cmd.Args = []string{"sh", "-c", strings.Join(append(before, `umask 000; exec "$0" serve`), "; "), cmd.Path}
 	cmd.Path = "/bin/sh"
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Start(); err != nil {
@@ -114,7 +125,6 @@ func arm(w *world.World) {
 		w.MustCtx("agent", "new", name, "--exec", filepath.Join(w.Bin, exec), "--tool", "shell.exec",
 			"--tool", "fs.read", "--tool", "fs.write", "--tool", "agent.update", "--tool", "intruder")
 	}
-	Serve(w)
 }
 
 // Install makes a tool of one of the programs.
