@@ -3,6 +3,7 @@
 package license
 
 import (
+	"bytes"
 	"debug/buildinfo"
 	"fmt"
 	"os"
@@ -12,12 +13,15 @@ import (
 	"unicode"
 )
 
+const apache = `Apache License, Version 2.0: http://www.apache.org/licenses/LICENSE-2.0
+On Debian systems its full text is in /usr/share/common-licenses/Apache-2.0.`
+
 const ours = `Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
 Upstream-Name: CortexFS
 Source: https://cortexfs.org
 
 Files: *
-Copyright: the CortexFS authors
+Copyright: 2025 the CortexFS authors
 License: Apache-2.0
  On Debian systems, the full text of the Apache License, Version 2.0, can be
  found in the file /usr/share/common-licenses/Apache-2.0.
@@ -70,6 +74,9 @@ func find(dir string) (string, error) {
 		text, err := os.ReadFile(filepath.Join(dir, e.Name()))
 		if err != nil {
 			return "", err
+		}
+		if bytes.Contains(text, []byte("Apache License")) && bytes.Contains(text, []byte("Version 2.0, January 2004")) {
+			text = []byte(apache)
 		}
 		all = append(all, strings.TrimSpace(string(text)))
 	}

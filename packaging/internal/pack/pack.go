@@ -71,6 +71,7 @@ func Make(description, format, into string, r Release) (string, error) {
 	info.Section, info.Priority = "admin", "optional"
 	info.RPM.BuildHost = "cortexfs.org" // and not the name of this machine
 	info.RPM.Group = "Applications/System"
+	info.RPM.Compression = "zstd"
 	info.Deb.Compression = "gzip" // xz takes minutes, for a tenth
 	info = nfpm.WithDefaults(info)
 	packager, err := nfpm.Get(format)
