@@ -156,6 +156,12 @@ func (a *args) memory(root bool) {
 		// ownership is all that writing most of them takes.
 		a.add("--remount-ro", "/proc")
 	}
+	// The first process is bubblewrap's, of the same user: a program that could
+	// write to its memory would take from it that it ends with this daemon, and
+	// with the program.
+	for _, mem := range []string{"/proc/1/mem", "/proc/1/task/1/mem"} {
+		a.bind(true, "/dev/null", mem)
+	}
 	a.tmpfs("/dev/shm", libctx.SandboxShmBytes, "1777")
 	a.tmpfs("/tmp", libctx.SandboxTmpBytes, "1777")
 	a.tmpfs("/run", libctx.SandboxRunBytes, "0755")

@@ -58,6 +58,29 @@ for p in os.listdir("/proc"):
 	}
 }
 
+// TestFirstProcess: what keeps a sandbox as short as its program and its daemon is
+// the first process in it, which has the same user: it is out of reach.
+func TestFirstProcess(t *testing.T) {
+	everyone(t, func(t *testing.T, w *world) {
+		_, out, _ := w.run(w.spec("/usr/bin/python3", "-I", "-S", "-c", `
+import os
+for p in "/proc/1/mem", "/proc/1/task/1/mem", "/proc/1/root/proc/1/mem", "/proc/1/cwd/proc/1/mem":
+    for mode in os.O_RDONLY, os.O_WRONLY, os.O_RDWR:
+        try: os.open(p, mode); print(p, "opened")
+        except OSError as e: pass
+for p in os.listdir("/proc"):
+    if p.isdigit() and int(p) != os.getpid():
+        for t in os.listdir(f"/proc/{p}/task"):
+            try: os.open(f"/proc/{p}/task/{t}/mem", os.O_RDWR); print(p, t, "opened")
+            except OSError: pass
+print("tried")
+`), "")
+		if out != "tried\n" {
+			t.Errorf("%s", out)
+		}
+	})
+}
+
 func TestDescriptors(t *testing.T) {
 	w := newWorld(t)
 	// Descriptors a careless parent left open for every child: a directory, a
