@@ -8,11 +8,12 @@ VERSION := $(shell scripts/version)
 MODULES := ctx ctxd ctxterm libctx tests tsh
 PROGRAMS := ctx ctxd ctxmodel ctxterm tsh ctxtool
 PREFIX ?= /usr/local
+FORMATS ?= deb rpm archlinux
 FUZZTIME ?= 1m
 TIME ?= 5m
 SEED ?= 0
 # Tests with several users, and those on a machine of their own, need root and are in packages of their own.
-TESTED = $$([ $$(id -u) = 0 ] && echo work || go list work | grep -vE '/(uids|systemd|tests/system)$$')
+TESTED = $$([ $$(id -u) = 0 ] && echo work || go list work | grep -vE '/(uids|systemd|tests/system|tests/life)$$')
 # The tag leaves out a writer of manual pages that every start would pay for.
 export GOFLAGS := -trimpath -buildvcs=false -tags=urfave_cli_no_docs
 
@@ -76,10 +77,10 @@ man: build ## make manual pages and completions, of the programs' own help and d
 	@rm -rf dist/reference
 	@$(PACKAGING) ./cmd/reference -top .. -programs ../bin -into ../dist/reference -version $(VERSION) -day $$(date -u -d @$$(../scripts/epoch) +%F)
 
-packages: man ## make packages for Debian, rpm and Arch Linux in dist/
+packages: man ## make packages for Debian, rpm and Arch Linux, or of FORMATS alone, in dist/
 	@rm -f dist/cortexfs*
 	@$(PACKAGING) ./cmd/packages -top .. -programs ../bin -reference ../dist/reference -modules $$(go env GOMODCACHE) -into ../dist \
-		-version $(VERSION) -epoch $$(../scripts/epoch) -arch $$(go env GOARCH)
+		-version $(VERSION) -epoch $$(../scripts/epoch) -arch $$(go env GOARCH) -formats "$(FORMATS)"
 
 install: build man ## copy programs, manual pages and completions to DESTDIR/PREFIX
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share

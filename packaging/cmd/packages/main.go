@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"cortexfs.org/packaging/internal/license"
@@ -37,19 +38,20 @@ func main() {
 	epoch := flag.Int64("epoch", 0, "the `TIME` of everything, in seconds since 1970")
 	flag.StringVar(&r.Version, "version", "", "the `VERSION`, such as 0.1.0")
 	flag.StringVar(&r.Arch, "arch", "amd64", "the `ARCHITECTURE` of the programs, as Go calls it")
+	formats := flag.String("formats", strings.Join(pack.Formats, " "), "the `KINDS` of packages")
 	flag.Parse()
 	if flag.NArg() != 0 || r.Version == "" || *modules == "" || *epoch == 0 {
 		flag.Usage()
 		os.Exit(2)
 	}
 	r.When = time.Unix(*epoch, 0).UTC()
-	if err := packages(from, *into, *modules, r); err != nil {
+	if err := packages(from, *into, *modules, strings.Fields(*formats), r); err != nil {
 		fmt.Fprintln(os.Stderr, "packages:", err)
 		os.Exit(1)
 	}
 }
 
-func packages(from stage.From, into, modules string, r pack.Release) error {
+func packages(from stage.From, into, modules string, formats []string, r pack.Release) error {
 	top, err := filepath.Abs(from.Top)
 	if err != nil {
 		return err
@@ -89,7 +91,7 @@ func packages(from stage.From, into, modules string, r pack.Release) error {
 		return err
 	}
 	for name := range programs {
-		for _, format := range pack.Formats {
+		for _, format := range formats {
 			file, err := pack.Make(filepath.Join(top, "packaging", name+".yaml"), format, into, r)
 			if err != nil {
 				return err
