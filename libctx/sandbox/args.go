@@ -1,8 +1,10 @@
 package sandbox
 
 import (
+	"path"
 	"slices"
 	"strconv"
+	"strings"
 
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/mount"
@@ -74,7 +76,7 @@ func Options(s Spec, h Host, fd FDs) []string {
 	a.memory(s.Identity.UID == 0)
 	a.tree(s)
 	for _, m := range s.Mounts {
-		a.bind(m.ReadOnly, m.Source, m.Target)
+		a.bind(m.ReadOnly || protected(s, m.Source), m.Source, m.Target)
 	}
 	a.workspace(s)
 	// bwrap leaves these writable, up to half of the machine's memory each.
@@ -201,18 +203,39 @@ func (a *args) workspace(s Spec) {
 	}
 }
 
-// readOnly are the protected objects of the workspace. A repository elsewhere is
-// left out if an extra mount takes its place: bwrap would make the mount point
-// in the mounted directory, which is on the host.
+// readOnly are the protected objects of the workspace, wherever they are shown: a
+// writable mount may hold them too. A repository elsewhere is left out if an extra
+// mount takes its place: bwrap would make the mount point in the mounted
+// directory, which is on the host.
 func readOnly(s Spec) []Bind {
 	var all []Bind
 	for _, b := range s.Workspace.ReadOnly {
-		taken := slices.ContainsFunc(s.Mounts, func(m mount.Line) bool { return paths.Below(b.Target, m.Target) })
-		if !taken {
+		if !taken(s.Mounts, b.Target) {
 			all = append(all, b)
+		}
+		for _, m := range s.Mounts {
+			if m.ReadOnly || !paths.Below(b.Source, m.Source) {
+				continue
+			}
+			again := b
+			again.Target = path.Join(m.Target, strings.TrimPrefix(b.Source, m.Source))
+			others := slices.DeleteFunc(slices.Clone(s.Mounts), func(o mount.Line) bool { return o.Target == m.Target })
+			if !taken(others, again.Target) {
+				all = append(all, again)
+			}
 		}
 	}
 	return all
+}
+
+// protected reports whether a host path is part of a protected object.
+func protected(s Spec, host string) bool {
+	return slices.ContainsFunc(s.Workspace.ReadOnly, func(b Bind) bool { return paths.Below(host, b.Source) })
+}
+
+// taken reports whether an inside path is what a mount shows.
+func taken(t mount.Table, inside string) bool {
+	return slices.ContainsFunc(t, func(m mount.Line) bool { return paths.Below(inside, m.Target) })
 }
 
 // reserved are places that the recipe fills itself, with everything below them.

@@ -98,6 +98,36 @@ func TestArgsGolden(t *testing.T) {
 	}
 }
 
+// TestProtectedElsewhere: what is protected of a workspace is so wherever else a mount
+// shows it.
+func TestProtectedElsewhere(t *testing.T) {
+	git := Bind{"/home/ann/src/.git", "/workspace/.git", 1, 2}
+	for name, c := range map[string]struct {
+		mounts mount.Table
+		want   []Bind
+		bound  []string
+	}{
+		"the workspace": {mount.Table{{Source: "/home/ann/src", Target: "/mnt"}}, []Bind{git, {git.Source, "/mnt/.git", 1, 2}}, nil},
+		"above it":      {mount.Table{{Source: "/home", Target: "/mnt"}}, []Bind{git, {git.Source, "/mnt/ann/src/.git", 1, 2}}, nil},
+		"everything":    {mount.Table{{Source: "/", Target: "/mnt"}}, []Bind{git, {git.Source, "/mnt/home/ann/src/.git", 1, 2}}, nil},
+		"itself":        {mount.Table{{Source: git.Source, Target: "/mnt"}}, []Bind{git, {git.Source, "/mnt", 1, 2}}, []string{"--ro-bind", git.Source, "/mnt"}},
+		"below it":      {mount.Table{{Source: git.Source + "/hooks", Target: "/mnt"}}, []Bind{git}, []string{"--ro-bind", git.Source + "/hooks", "/mnt"}},
+		"beside it":     {mount.Table{{Source: "/home/ann/src2", Target: "/mnt"}}, []Bind{git}, []string{"--bind", "/home/ann/src2", "/mnt"}},
+		"read-only":     {mount.Table{{Source: "/home/ann/src", Target: "/mnt", ReadOnly: true}}, []Bind{git}, nil},
+		"another mount on it": {
+			mount.Table{{Source: "/home/ann/src", Target: "/mnt"}, {Source: "/srv", Target: "/mnt/.git"}}, []Bind{git}, nil,
+		},
+	} {
+		s := Spec{Workspace: Workspace{Dir: "/home/ann/src", ReadOnly: []Bind{git}}, Mounts: c.mounts}
+		if diff := cmp.Diff(c.want, readOnly(s)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		if line := strings.Join(Options(s, merged(), descriptors()), " "); !strings.Contains(line, strings.Join(c.bound, " ")) {
+			t.Errorf("%s: no %v in %s", name, c.bound, line)
+		}
+	}
+}
+
 func TestAccounts(t *testing.T) {
 	for _, c := range []struct {
 		s      Spec
