@@ -148,6 +148,7 @@ const (
 	AdminRequestWait    = 5 * time.Second  // from the connection until the request is there
 	AdminProgramWait    = 30 * time.Second // for the next bytes of a program that is sent
 	AdminUnitsWait      = time.Minute      // for systemd to do what a request needs
+	AdminQuiet          = 2 * time.Second  // without a request before systemd reads units anew
 )
 
 // Models (docs/reference/control.md).

@@ -26,16 +26,17 @@ func TestRestart(t *testing.T) {
 	if len(before) != terminals {
 		t.Fatalf("%d terminals run", len(before))
 	}
-	p.sh("mkfifo begun")
 	var going sync.WaitGroup
 	results := make([]world.Result, runs)
 	for i := range runs {
+		p.sh(fmt.Sprintf("mkfifo begun%d", i))
 		going.Go(func() {
-			results[i] = p.ctx("agent", "send", "--session", fmt.Sprintf("s%d", i), "busy", `call: bash {"args":["-c","echo begun >begun; exec sleep 600"]}`)
+			results[i] = p.ctx("agent", "send", "--session", fmt.Sprintf("s%d", i), "busy",
+				fmt.Sprintf(`call: bash {"args":["-c","echo begun >begun%d; exec sleep 600"]}`, i))
 		})
 	}
-	for range runs { // each writes a line of its own and waits until it is read
-		p.sh("head -n 1 begun")
+	for i := range runs {
+		p.sh(fmt.Sprintf("cat begun%d", i))
 	}
 	p.root("systemctl", "try-restart", "ctxd@*.service", "ctxd-admin.service", "ctxmodel.service")
 	going.Wait()

@@ -31,6 +31,8 @@ type recorded struct {
 	mu   sync.Mutex
 	said []string
 	fail error // of Enable
+
+	settled int
 }
 
 func (r *recorded) say(format string, args ...any) {
@@ -60,6 +62,13 @@ func (r *recorded) took() string {
 	s := strings.Join(r.said, ", ")
 	r.said = nil
 	return s
+}
+
+func (r *recorded) Settle(context.Context) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.settled++
+	return nil
 }
 
 // rig is a server of a tree of this process's user.
@@ -297,8 +306,11 @@ func TestIdle(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	s := New(Config{Layout: r.layout, Listener: l, Log: log.Discard(), Idle: time.Millisecond})
+	s := New(Config{Layout: r.layout, Listener: l, Units: r.units, Log: log.Discard(), Idle: time.Millisecond})
 	if err := s.Serve(context.Background()); err != nil {
 		t.Error(err)
+	}
+	if r.units.settled != 1 {
+		t.Errorf("at its end it has settled %d times", r.units.settled)
 	}
 }

@@ -103,7 +103,7 @@ func (s *Server) create(ctx context.Context, r request) (done adminwire.Reply, e
 	if err := tree.NewAgent(s.cfg.Layout, spec); err != nil {
 		return done, err
 	}
-	if err := s.settle(ctx, r.Agent); err != nil {
+	if err := s.arrange(ctx, r.Agent); err != nil {
 		// It would be an agent that nobody can reach.
 		if undo := tree.RemoveAgent(s.cfg.Layout, r.Agent, false); undo != nil {
 			s.cfg.Log.Error("remove what was made", "agent", string(r.Agent), "why", undo.Error())
@@ -203,11 +203,11 @@ func (s *Server) network(a libctx.Agent) bool {
 }
 
 func (s *Server) enable(ctx context.Context, r request) (adminwire.Reply, error) {
-	return adminwire.Reply{Type: adminwire.Done}, s.settle(ctx, r.Agent)
+	return adminwire.Reply{Type: adminwire.Done}, s.arrange(ctx, r.Agent)
 }
 
-// settle makes the units of an agent what its files ask for.
-func (s *Server) settle(ctx context.Context, a libctx.Agent) error {
+// arrange makes the units of an agent what its files ask for.
+func (s *Server) arrange(ctx context.Context, a libctx.Agent) error {
 	if s.cfg.Units == nil {
 		return nil
 	}

@@ -53,7 +53,10 @@ func New(cfg Config) *Server {
 // accepted.
 func (s *Server) Serve(ctx context.Context) error {
 	var conns sync.WaitGroup
-	defer conns.Wait()
+	defer func() {
+		conns.Wait()
+		s.settle(ctx)
+	}()
 	for {
 		again, err := s.round(ctx, &conns)
 		if !again {
@@ -113,6 +116,9 @@ func (s *Server) round(ctx context.Context, conns *sync.WaitGroup) (again bool, 
 		idle.Stop()
 	}
 	defer idle.Stop()
+	quiet := time.NewTimer(libctx.AdminQuiet)
+	quiet.Stop()
+	defer quiet.Stop()
 wait:
 	for {
 		select {
@@ -125,6 +131,9 @@ wait:
 			if s.cfg.Idle > 0 {
 				idle.Reset(s.cfg.Idle)
 			}
+			quiet.Reset(libctx.AdminQuiet)
+		case <-quiet.C:
+			s.settle(ctx)
 		case <-idle.C:
 			if !s.busy() {
 				break wait
@@ -145,6 +154,18 @@ wait:
 		return false, errdefs.New(errdefs.IO, "accept: %w", err)
 	}
 	return late && ctx.Err() == nil, nil
+}
+
+// settle has done what was put off while requests came.
+func (s *Server) settle(ctx context.Context) {
+	if s.cfg.Units == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), libctx.AdminUnitsWait)
+	defer cancel()
+	if err := s.cfg.Units.Settle(ctx); err != nil {
+		s.cfg.Log.Warn("units", "why", err.Error())
+	}
 }
 
 // enter counts a connection and reports whether it is one too many.

@@ -18,10 +18,15 @@ type Units interface {
 	Network(ctx context.Context, a libctx.Agent, open bool) (changed bool, err error)
 	// Remove ends the agent's server and its socket, and forgets both.
 	Remove(context.Context, libctx.Agent) error
+	// Settle does what was put off until nobody asks for more.
+	Settle(context.Context) error
 }
 
 // Systemd is the machine's. Its methods may be called from any goroutine.
-type Systemd struct{ mu sync.Mutex }
+type Systemd struct {
+	mu    sync.Mutex
+	stale bool // what is enabled was changed, and the manager has not read it
+}
 
 // with does one thing at a time: the manager does too.
 func (s *Systemd) with(ctx context.Context, work func(*units.Manager) error) error {
@@ -42,12 +47,13 @@ func (s *Systemd) Enable(ctx context.Context, a libctx.Agent, network bool) erro
 		return err
 	}
 	return s.with(ctx, func(m *units.Manager) error {
-		if _, err := units.SetNetwork(units.Files, a, network); err != nil {
-			return err
+		changed, err := units.SetNetwork(units.Files, a, network)
+		if err == nil && changed {
+			err = m.Reload(ctx)
 		}
-		err := m.Enable(ctx, socket)
 		if err == nil {
-			err = m.Reload(ctx) // so that the target knows the socket too
+			err = m.Enable(ctx, socket)
+			s.stale = true
 		}
 		if err == nil {
 			err = m.Start(ctx, socket)
@@ -91,9 +97,22 @@ func (s *Systemd) Remove(ctx context.Context, a libctx.Agent) error {
 			}
 			m.Reset(ctx, name)
 		}
-		if _, err := units.SetNetwork(units.Files, a, false); err != nil {
-			return err
+		s.stale = true
+		_, err := units.SetNetwork(units.Files, a, false)
+		return err
+	})
+}
+
+// Settle implements Units. A socket that was enabled and started listens; that the
+// target wants it the manager learns when it reads its files anew, which takes the
+// longer the more units there are.
+func (s *Systemd) Settle(ctx context.Context) error {
+	return s.with(ctx, func(m *units.Manager) error {
+		if !s.stale {
+			return nil
 		}
-		return m.Reload(ctx)
+		err := m.Reload(ctx)
+		s.stale = err != nil
+		return err
 	})
 }
