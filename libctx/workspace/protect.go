@@ -34,6 +34,13 @@ func protect(w *sandbox.Workspace, p Protect) error {
 			return err
 		}
 	}
+	if isBare(w.Dir) {
+		for _, name := range bare {
+			if err := readOnly(w, name, false); err != nil {
+				return err
+			}
+		}
+	}
 	if !p.Usual {
 		return nil
 	}
@@ -43,6 +50,17 @@ func protect(w *sandbox.Workspace, p Protect) error {
 		}
 	}
 	return nil
+}
+
+// isBare reports whether git takes a directory for a repository.
+func isBare(dir string) bool {
+	for _, name := range bare[:3] {
+		var st unix.Stat_t
+		if unix.Stat(filepath.Join(dir, name), &st) != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // there are those of Usual that may be in a directory. Every call of a tool comes by

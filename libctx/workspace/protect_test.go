@@ -157,3 +157,27 @@ func BenchmarkResolve(b *testing.B) {
 		})
 	}
 }
+
+// TestBare: a workspace that is a repository itself has its hooks and its
+// configuration at the top.
+func TestBare(t *testing.T) {
+	for name, c := range map[string]struct {
+		files []string
+		want  string
+	}{
+		"bare":     {[]string{"HEAD", "objects/", "refs/", "config", "hooks/", "src/"}, "HEAD objects refs config hooks"},
+		"not bare": {[]string{"HEAD", "objects/", "config", "hooks/"}, ""},
+	} {
+		w, err := Resolve(tree(t, c.files...), asuser.Self(), nil, Protect{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, b := range w.ReadOnly {
+			got = append(got, filepath.Base(b.Target))
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}

@@ -20,6 +20,10 @@ var usual = strings.Fields(repositories + shells + editors + hooks + settings + 
 // configuration that the human's own tools execute.
 var metadata = []string{".git", ".hg", ".svn", ".jj"}
 
+// bare are the names in a directory that is a repository of git itself, without a
+// .git. Those of the first three make it one.
+var bare = []string{"HEAD", "objects", "refs", "config", "config.worktree", "hooks", "info", "packed-refs", "modules", "worktrees"}
+
 const (
 	repositories = `
 	.git .hg .svn .jj .bzr _darcs .gitmodules .gitconfig .lfsconfig`
