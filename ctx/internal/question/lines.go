@@ -110,7 +110,8 @@ func fold(head, again, s string, columns int) (lines []string) {
 const maxMarks = 2
 
 // plain is a text of one line in which everything is to be seen: what inert escapes,
-// and blanks that are no space, blanks at the end, and heaps of marks.
+// and blanks that are no space, blanks at the end, heaps of marks, and selectors of a
+// presentation, which most characters have none of.
 func plain(s string) string {
 	var b strings.Builder
 	marks := 0
@@ -125,7 +126,7 @@ func plain(s string) string {
 		switch {
 		case r == ' ' && i >= end:
 			b.WriteString("·")
-		case r != ' ' && unicode.Is(unicode.Zs, r), r == 0x2800, marks > maxMarks, marks > 0 && b.Len() == 0:
+		case r != ' ' && unicode.Is(unicode.Zs, r), r == 0x2800, r == 0xFE0E, r == 0xFE0F, marks > maxMarks, marks > 0 && b.Len() == 0:
 			fmt.Fprintf(&b, `\u%04x`, r)
 		default:
 			b.WriteRune(r)

@@ -28,6 +28,7 @@ func TestLines(t *testing.T) {
 		{`{"cmd":"0123456789"}`, 12, "cmd │ 012345\n  ┆ 6789"},
 		{`{"cmd":"日本語日本語"}`, 12, "cmd │ 日本語\n  ┆ 日本語"},
 		{`{"cmd":"e\u0301\u0301\u0301x"}`, 80, "cmd │ e\u0301\u0301\\u0301x"},
+		{"{\"cmd\":\"l\ufe0fs \ufe0e\"}", 80, `cmd │ l\ufe0fs \ufe0e`},
 		{`[1]`, 80, "arguments = [1]"},
 	} {
 		if got := strings.Join(Lines([]byte(c.raw), c.columns), "\n"); got != c.want {
