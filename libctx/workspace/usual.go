@@ -30,7 +30,7 @@ const (
 
 	// Read by shells and sessions as they start, or on entering the directory.
 	shells = `
-	.envrc .autoenv .mise .mise.toml .mise.local.toml mise.toml mise.local.toml
+	.envrc .direnv .autoenv .tool-versions .mise .mise.toml .mise.local.toml mise.toml mise.local.toml
 	.bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .kshrc .cshrc .tcshrc .login
 	.zshrc .zshenv .zprofile .zlogin .zlogout .inputrc .xinitrc .xprofile .xsession .xsessionrc .pam_environment`
 
@@ -38,7 +38,7 @@ const (
 	editors = `
 	.vscode .idea .vs .fleet .zed .nova .helix .theia .devcontainer .devcontainer.json
 	.settings .project .externalToolBuilders
-	.vim .vimrc .lvimrc .exrc .nvimrc .nvim.lua .lazy.lua .emacs .emacs.d .dir-locals.el .dir-locals-2.el`
+	.vim .vimrc .lvimrc .exrc .nvim .nvimrc .nvim.lua .lazy.lua .emacs .emacs.d .dir-locals.el .dir-locals-2.el`
 
 	// Folders of hooks, and what says which hooks there are.
 	hooks = `
@@ -49,14 +49,14 @@ const (
 	settings = `
 	.config .local .ssh .gnupg .netrc .docker .kube .aws
 	.npmrc .yarnrc .yarnrc.yml .cargo .bazelrc .pypirc .curlrc .wgetrc .ripgreprc .mailcap .tmux.conf .screenrc
-	.gdbinit .gdbearlyinit .lldbinit .ghci .irbrc .pryrc .Rprofile .ocamlinit .iex.exs .erlang .psqlrc .sqliterc`
+	.gdbinit .gdbearlyinit .lldbinit .pdbrc .perldb .ghci .irbrc .pryrc .Rprofile .octaverc .ocamlinit .iex.exs .erlang .psqlrc .sqliterc`
 
 	// What this and other agents read as their configuration.
 	agents = `
 	.agents .agent .ctx .cortexfs .octet .mcp .mcp.json .claude .claude.json .codex .gemini .qwen .copilot .amazonq
 	.cursor .cursorrules .windsurf .windsurfrules .cline .clinerules .roo .roomodes .kilocode .continue .aider.conf.yml
 	.opencode opencode.json opencode.jsonc .crush .crush.json crush.json .goose .goosehints .junie .augment .kiro .trae
-	.factory .amp`
+	.factory .amp .pi .openhands`
 
 	// Texts that agents take as instructions, and files that are opened as a whole
 	// project. An agent may be told to write them, so they are only watched.

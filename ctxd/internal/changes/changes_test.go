@@ -89,7 +89,7 @@ func (p *place) watch() *Watch {
 	p.t.Helper()
 	ws, err := workspace.Resolve(p.dir, asuser.Self(), nil, workspace.Protect{Usual: true})
 	must(p.t, err)
-	return p.Watch(Ground{Workspace: ws, Owner: asuser.Self()})
+	return p.Watch(Ground{Workspace: ws, Protect: []string{"Makefile", "deploy/hooks"}, Owner: asuser.Self()})
 }
 
 // told is a result as text: one word a path, with "+" for created, "!" for listed,
@@ -137,6 +137,9 @@ func TestWalk(t *testing.T) {
 		{"removed", []string{"d/x", "d/y"}, func(p *place) { must(p.t, os.Remove(p.dir+"/d/x")) }, "d"},
 		{"renamed over", []string{"a", "b"}, func(p *place) { must(p.t, os.Rename(p.dir+"/a", p.dir+"/b")) }, "b"},
 		{"renamed to a repository", []string{"x/config", "sub/"}, func(p *place) { must(p.t, os.Rename(p.dir+"/x", p.dir+"/sub/.git")) }, "!sub/.git . sub"},
+		{"what the control names", []string{"x", "deploy/x", "sub/x"}, func(p *place) {
+			p.put("Makefile", "deploy/hooks/go", "deploy/y", "sub/Makefile")
+		}, "!Makefile !deploy/hooks deploy/y sub/Makefile"},
 		{"at the top what was not there", []string{"x"}, func(p *place) { p.put(".envrc", ".vscode/tasks.json", "AGENTS.md") }, "!.envrc !.vscode !AGENTS.md"},
 		{"nested, in place", []string{"sub/.git/config", "sub/.git/hooks/"}, func(p *place) {
 			must(p.t, os.WriteFile(p.dir+"/sub/.git/config", []byte("fsmonitor"), 0o644))

@@ -92,8 +92,8 @@ func (l *look) tell(told map[string]*wire.Change, at string) *wire.Change {
 	return c
 }
 
-// listed is the topmost part of a path that other programs act on by themselves, ""
-// if there is none.
+// listed is the topmost part of a path that other programs act on by themselves, or
+// that the agent's own control protects; "" if there is none.
 func (l *look) listed(at string) string {
 	if first, _, _ := strings.Cut(at, "/"); l.bare["."] && slices.Contains(vital, first) {
 		return "."
@@ -102,11 +102,16 @@ func (l *look) listed(at string) string {
 		if i < len(at) && at[i] != '/' {
 			continue
 		}
-		if workspace.Sensitive(path.Base(at[:i])) || l.bare[at[:i]] {
+		if workspace.Sensitive(path.Base(at[:i])) || l.bare[at[:i]] || l.protected(at[:i]) {
 			return at[:i]
 		}
 	}
 	return ""
+}
+
+// protected reports whether the agent's own control names a path.
+func (l *look) protected(at string) bool {
+	return slices.ContainsFunc(l.ground.Protect, func(line string) bool { return path.Clean(line) == at })
 }
 
 // vital is what makes a repository do things, beside what makes it one.

@@ -17,6 +17,7 @@ import (
 // whom it is looked at.
 type Ground struct {
 	Workspace sandbox.Workspace // what is read-only in it can not be changed by the run
+	Protect   []string          // paths that the agent's protect control keeps where they exist, relative to it
 	Owner     asuser.Identity
 }
 

@@ -80,7 +80,8 @@ func (l *loaded) Places(s libctx.Session, workspace, last, cwd string) (run.Plac
 		return run.Places{}, err
 	}
 	return run.Places{
-		Workspace: ws.Dir, Cwd: cwd, Hears: !a.Executable, Ground: changes.Ground{Workspace: ws, Owner: a.Owner},
+		Workspace: ws.Dir, Cwd: cwd, Hears: !a.Executable,
+		Ground: changes.Ground{Workspace: ws, Protect: a.Protect, Owner: a.Owner},
 	}, nil
 }
 
