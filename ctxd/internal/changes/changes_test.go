@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -373,5 +374,30 @@ func BenchmarkWalk(b *testing.B) {
 			b.ReportMetric(float64((spent(b)-before).Microseconds())/float64(b.N), "cpu-us/op")
 			b.ReportMetric(float64(cut)/float64(b.N), "cut/op")
 		})
+	}
+}
+
+// TestCrowd: runs in one workspace that begin and end at once do not wait for one
+// another.
+func TestCrowd(t *testing.T) {
+	p := newPlace(t)
+	ws, err := workspace.Resolve(p.dir, asuser.Self(), nil, workspace.Protect{})
+	must(t, err)
+	var all sync.WaitGroup
+	for range 20 {
+		all.Go(func() {
+			for range 50 {
+				w := p.Watch(Ground{Workspace: ws, Owner: asuser.Self()})
+				w.Before(Reach{Path: "/workspace/x"})
+				w.End()
+			}
+		})
+	}
+	all.Wait()
+	w := p.Watch(Ground{Workspace: ws, Owner: asuser.Self()})
+	w.Before(Reach{Anything: true})
+	p.put("x")
+	if c := w.End(); c == nil || c.Beside {
+		t.Errorf("alone again: %+v", c)
 	}
 }

@@ -43,13 +43,13 @@ type node struct{ dev, ino uint64 }
 type Watch struct {
 	tracker *Tracker
 	ground  Ground
+	beside  bool // guarded by the lock of the Tracker, which is never taken under the one below
 
 	mu       sync.Mutex
 	began    bool
 	mark     mark
 	anything bool
 	exact    []string // relative to the workspace
-	beside   bool
 }
 
 // Watch makes the watch of a run.
@@ -98,21 +98,20 @@ func (t *Tracker) join(w *Watch) {
 	}
 	others := t.busy[w.key()]
 	for _, o := range append(others, w) {
-		o.mu.Lock()
 		o.beside = o.beside || len(others) > 0
-		o.mu.Unlock()
 	}
 	t.busy[w.key()] = append(others, w)
 }
 
-// leave is the end of join.
-func (t *Tracker) leave(w *Watch) {
+// leave is the end of join. It reports whether others were there meanwhile.
+func (t *Tracker) leave(w *Watch) (beside bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	rest := slices.DeleteFunc(t.busy[w.key()], func(o *Watch) bool { return o == w })
 	if t.busy[w.key()] = rest; len(rest) == 0 {
 		delete(t.busy, w.key())
 	}
+	return w.beside
 }
 
 // End looks at the workspace and says what the run changed; nil is nothing. It
@@ -122,25 +121,26 @@ func (w *Watch) End() *wire.Changes {
 		return nil
 	}
 	w.mu.Lock()
-	defer w.mu.Unlock()
-	if !w.began {
+	began, mark, anything, exact := w.began, w.mark, w.anything, w.exact
+	w.mu.Unlock()
+	if !began {
 		return nil
 	}
-	defer w.tracker.leave(w)
-	l := &look{ground: w.ground, mark: w.mark, found: map[string]*found{}, bare: map[string]bool{}}
+	l := &look{ground: w.ground, mark: mark, found: map[string]*found{}, bare: map[string]bool{}}
 	// What fails is told in the result: the run is over, whatever became of it.
 	_ = w.ground.Owner.Do(func() error {
-		l.look(w.anything, w.exact)
+		l.look(anything, exact)
 		return nil
 	})
-	if w.mark.set() {
+	if mark.set() {
 		l.lacks(wire.ClockSet)
 	}
+	beside := w.tracker.leave(w)
 	c := l.sum()
 	if c == nil {
 		return nil
 	}
-	c.Workspace, c.Exact, c.Beside = w.ground.Workspace.Dir, !w.anything, w.beside
+	c.Workspace, c.Exact, c.Beside = w.ground.Workspace.Dir, !anything, beside
 	return c
 }
 
