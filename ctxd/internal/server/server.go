@@ -90,18 +90,30 @@ func (s *Server) round(ctx context.Context, conns *sync.WaitGroup) (reason why, 
 	s.cfg.Listener.Continue()
 	go s.accept(accepted)
 
+	over := func() {
+		select {
+		case s.left <- struct{}{}:
+		default:
+		}
+	}
 	enter := func(a accept, refuse bool) {
+		subject := authz.Of(a.peer, s.cfg.Owner)
+		if fault.Off("server.peer") {
+			subject = authz.Owner
+		}
+		if err := authz.OwnerOrRoot.Check(subject); err != nil {
+			s.turnAway(a, err)
+			over()
+			return
+		}
 		n := s.open.Add(1)
 		if fault.Off("server.crowd") {
 			n = 0
 		}
 		conns.Go(func() {
-			s.converse(ctx, a, refuse || n > libctx.MaxConnections, n > libctx.MaxConnections+libctx.MaxFarewells)
+			s.converse(ctx, a, subject, refuse || n > libctx.MaxConnections, n > libctx.MaxConnections+libctx.MaxFarewells)
 			s.open.Add(-1)
-			select {
-			case s.left <- struct{}{}:
-			default:
-			}
+			over()
 		})
 	}
 	quiet := func() bool { return s.open.Load() == 0 && !s.cfg.Hub.Busy() }
@@ -184,36 +196,37 @@ func noRoom(err error) bool {
 	return false
 }
 
+// turnAway tells a stranger no. It takes nobody's place, and no time: what is said
+// has room in a connection over which nothing was said yet.
+func (s *Server) turnAway(a accept, why error) {
+	s.cfg.Log.Warn("connection refused", "uid", a.peer.UID, "pid", a.peer.PID, "why", why.Error())
+	c := &conn{sock: a.conn, out: newOutbox()}
+	c.refuse(why)
+	c.out.close()
+	a.conn.SetWriteDeadline(time.Now().Add(lastGlance))
+	c.out.drain(a.conn)
+	a.conn.Close()
+}
+
 // converse serves one connection to its end. Of a crowd that is larger than can
 // be told so in good order, one is closed at once.
-func (s *Server) converse(ctx context.Context, a accept, busy, crowd bool) {
+func (s *Server) converse(ctx context.Context, a accept, subject authz.Subject, busy, crowd bool) {
 	gone, leave := context.WithCancel(context.Background())
 	c := &conn{sock: a.conn, out: newOutbox(), gone: gone, leave: leave}
 	c.asked.UID = a.peer.UID
-	subject := authz.Of(a.peer, s.cfg.Owner)
-	if fault.Off("server.peer") {
-		subject = authz.Owner
-	}
-	refusal := authz.OwnerOrRoot.Check(subject)
-	if refusal == nil && busy {
-		refusal = errdefs.New(errdefs.Busy, "the agent has too many connections or is ending; try again")
-	}
-	if refusal != nil {
-		say := s.cfg.Log.Warn
-		if subject != authz.Stranger {
-			say = s.cfg.Log.Debug // a crowd of one's own is no news
-		}
-		say("connection refused", "uid", a.peer.UID, "pid", a.peer.PID, "why", refusal.Error())
-		c.refuse(refusal)
+	if busy {
+		why := errdefs.New(errdefs.Busy, "the agent has too many connections or is ending; try again")
+		s.cfg.Log.Debug("connection refused", "uid", a.peer.UID, "pid", a.peer.PID, "why", why.Error()) // a crowd of one's own is no news
+		c.refuse(why)
 		c.out.close()
 		a.conn.SetWriteDeadline(time.Now().Add(lastWords))
 		c.out.drain(a.conn)
 		leave()
-		if subject != authz.Stranger && !crowd {
-			c.linger(ctx) // who may speak has perhaps begun to
+		if crowd {
+			a.conn.Close()
 			return
 		}
-		a.conn.Close()
+		c.linger(ctx) // who may speak has perhaps begun to
 		return
 	}
 	c.serve(ctx, func(ctx context.Context, c *conn, line []byte) error {
