@@ -34,7 +34,14 @@ func loopback(address string) {
 
 // say connects to a socket, writes lines, and prints what comes until the end.
 func say(path string, lines []string) {
-	c, err := net.Dial("unix", path)
+	fd, err := wait(path)
+	if err != nil {
+		report("connect to "+path, err)
+		return
+	}
+	f := os.NewFile(uintptr(fd), path)
+	c, err := net.FileConn(f)
+	f.Close()
 	if err != nil {
 		report("connect to "+path, err)
 		return
@@ -85,12 +92,16 @@ func crowd(path string, n int) {
 func wait(path string) (fd int, err error) {
 	fd, err = unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
-		return 0, err
+		return -1, err
 	}
 	for err = unix.EINTR; err == unix.EINTR; {
 		err = unix.Connect(fd, &unix.SockaddrUnix{Name: path})
 	}
-	return fd, err
+	if err != nil {
+		unix.Close(fd)
+		return -1, err
+	}
+	return fd, nil
 }
 
 // pass connects to a socket and gives the connection to whoever listens on
