@@ -15,12 +15,14 @@ SEED ?= 0
 # Tests with several users, and those on a machine of their own, need root and are in packages of their own.
 TESTED = $$([ $$(id -u) = 0 ] && echo work || go list work | grep -vE '/(uids|systemd|tests/system|tests/life)$$')
 # The tag leaves out a writer of manual pages that every start would pay for.
+# Static, in tests as well: a server that gives up its privileges on all threads has no C among them.
+export CGO_ENABLED := 0
 export GOFLAGS := -trimpath -buildvcs=false -tags=urfave_cli_no_docs
 
 LDFLAGS := -s -w -buildid= -X cortexfs.org/libctx.Version=$(VERSION)
 # Made apart from the workspace: what packages need is nothing that programs are built from.
 PACKAGING := cd packaging && GOWORK=off go run
-GOBUILD := CGO_ENABLED=0 go build -ldflags '$(LDFLAGS)'
+GOBUILD := go build -ldflags '$(LDFLAGS)'
 
 .PHONY: help setup setup-tests build demo test lint alone fuzz soak bench bench-term pictures man packages install clean $(PROGRAMS)
 

@@ -49,7 +49,7 @@ const idleDefault = time.Minute
 
 // prepare makes the process safe to start others from (nothing it creates is
 // readable by others, no descriptor it inherited goes further, it has and gets
-// no privilege that it does not need), then finds the tree and its runtime
+// no privilege that it does not need) and finds the tree and its runtime
 // directory. Passed sockets must have been taken before.
 func prepare(o Options) (*log.Logger, paths.Layout, error) {
 	logger, layout, err := find(o)
@@ -63,9 +63,6 @@ func prepare(o Options) (*log.Logger, paths.Layout, error) {
 func find(o Options) (*log.Logger, paths.Layout, error) {
 	none := paths.Layout{}
 	unix.Umask(0o077)
-	if err := privilege.Drop(privilege.Server...); err != nil {
-		return nil, none, err
-	}
 	if err := unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return nil, none, errdefs.New(errdefs.Internal, "close descriptors on exec: %w", err)
 	}
@@ -80,7 +77,7 @@ func find(o Options) (*log.Logger, paths.Layout, error) {
 	if !paths.IsTree(layout.Root) {
 		return nil, none, errdefs.New(errdefs.NotFound, "%s is not a tree", layout.Root).WithHint("ctx init makes one")
 	}
-	return logger, layout, nil
+	return logger, layout, privilege.Drop(privilege.Server...)
 }
 
 // Agent serves one agent until the context ends, a client stops it, or it was
