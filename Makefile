@@ -14,9 +14,9 @@ TIME ?= 5m
 SEED ?= 0
 # Tests with several users, and those on a machine of their own, need root and are in packages of their own.
 TESTED = $$([ $$(id -u) = 0 ] && echo work || go list work | grep -vE '/(uids|systemd|tests/system|tests/life)$$')
-# The tag leaves out a writer of manual pages that every start would pay for.
 # Static, in tests as well: a server that gives up its privileges on all threads has no C among them.
 export CGO_ENABLED := 0
+# The tag leaves out a writer of manual pages that every start would pay for.
 export GOFLAGS := -trimpath -buildvcs=false -tags=urfave_cli_no_docs
 
 LDFLAGS := -s -w -buildid= -X cortexfs.org/libctx.Version=$(VERSION)
