@@ -19,7 +19,7 @@ var wanted = map[string][]string{
 		"/usr/bin/ctxd", "/usr/bin/ctxmodel", "/usr/share/man/man8/ctxd.8.gz", "/usr/share/man/man1/ctxmodel.1.gz",
 		"/usr/lib/systemd/system/ctxd@.socket", "/usr/lib/systemd/system/ctxd@.service", "/usr/lib/systemd/system/ctx.mount", "/usr/lib/systemd/system/cortexfs.target",
 		"/usr/lib/systemd/system/ctxd-admin.socket", "/usr/lib/systemd/system/ctxmodel.service", "/usr/lib/systemd/user/ctxd.service",
-		"/usr/lib/systemd/system-preset/90-cortexfs.preset", "/usr/lib/sysusers.d/cortexfs.conf", "/usr/lib/tmpfiles.d/cortexfs.conf",
+		"/usr/lib/sysusers.d/cortexfs.conf", "/usr/lib/tmpfiles.d/cortexfs.conf",
 	},
 	"cortexfs-ctxterm": {"/usr/bin/ctxterm", "/usr/share/man/man1/ctxterm.1.gz"},
 	"cortexfs-tsh":     {"/usr/bin/tsh", "/usr/bin/ctxtool", "/usr/share/man/man1/tsh.1.gz", "/usr/share/man/man8/ctxtool.8.gz"},
