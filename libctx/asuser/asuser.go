@@ -54,7 +54,7 @@ func (id Identity) Do(fn func() error) error { return id.run(Identity.take, fn) 
 func (id Identity) Be(fn func() error) error { return id.run(Identity.become, fn) }
 
 func (id Identity) run(take func(Identity) error, fn func() error) error {
-	if id.IsSelf() || fault.Off("asuser.rights") {
+	if id.IsSelf() || fault.Off("asuser:rights") {
 		return fn()
 	}
 	var (

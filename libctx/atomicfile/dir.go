@@ -132,7 +132,7 @@ func (d *Dir) open(rel string, flags int, perm uint32) (int, error) {
 		Mode:    uint64(perm),
 		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,
 	}
-	if fault.Off("atomicfile.links") {
+	if fault.Off("atomicfile:links") {
 		how.Resolve = 0
 	}
 	fd, err := retry(func() (int, error) { return unix.Openat2(d.FD(), rel, &how) })

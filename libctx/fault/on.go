@@ -68,7 +68,7 @@ func Fail(name string) error {
 	return d.err
 }
 
-// Off reports whether the one check of this name is switched off, so that a test
+// Off reports whether the one check of this name (GROUP:CHECK) is switched off, so that a test
 // can see what it is there for.
 func Off(name string) bool { return setup().off[name] }
 

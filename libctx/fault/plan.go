@@ -45,7 +45,7 @@ var errnos = map[string]error{"enospc": unix.ENOSPC, "eio": unix.EIO, "erofs": u
 // parse reads words separated by commas:
 //
 //	POINT=kill|enospc|eio|erofs|edquot[:PROBABILITY[:TIMES]]
-//	CHECK=off
+//	GROUP:CHECK=off
 //	clock=DURATION  clock=jump:DURATION  seed=N  log=PATH
 func parse(text string) (*plan, error) {
 	p := &plan{off: map[string]bool{}}

@@ -124,7 +124,7 @@ func surrogates(r rune) (hi, lo rune) {
 }
 
 func isInert(s string) bool {
-	if fault.Off("inert.text") {
+	if fault.Off("inert:text") {
 		return true
 	}
 	for i := 0; i < len(s); {

@@ -118,7 +118,7 @@ func ensure(path string, perm fs.FileMode) error {
 		return errdefs.New(errdefs.KindOf(err), "runtime directory %s: %w", path, err)
 	}
 	switch {
-	case fault.Off("rundir.owner"):
+	case fault.Off("rundir:owner"):
 	case int(st.Uid) != os.Geteuid():
 		return errdefs.New(errdefs.Denied, "runtime directory %s: belongs to uid %d", path, st.Uid)
 	case st.Mode&0o7777&^uint32(perm) != 0:

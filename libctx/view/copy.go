@@ -87,7 +87,7 @@ func copyStatus(root *atomicfile.Dir, b *builder) error {
 // is what was opened and judged.
 func (a *Agent) copyTool(root *atomicfile.Dir, b *builder, src source) error {
 	t := src.tool
-	if t == nil || fault.Off("view.opened") {
+	if t == nil || fault.Off("view:opened") {
 		t = a.load(root, src.dir, src.name)
 		defer t.Close()
 	}
@@ -96,7 +96,7 @@ func (a *Agent) copyTool(root *atomicfile.Dir, b *builder, src source) error {
 		// view is right without it, and a change gives another key.
 		return nil
 	}
-	if t.print != src.print && !fault.Off("view.opened") {
+	if t.print != src.print && !fault.Off("view:opened") {
 		return errChanged
 	}
 	if !admit.Shown(a.Facts(), t.Tool) {

@@ -16,7 +16,7 @@ import (
 // how the person who reads the message knows it.
 func trusted(name string, st *unix.Stat_t, owner uint32) error {
 	switch {
-	case fault.Off("trust.files"):
+	case fault.Off("trust:files"):
 	case st.Uid != 0 && st.Uid != owner:
 		return distrust(errdefs.New(errdefs.Denied, "%s: belongs to uid %d, neither to root nor to uid %d", name, st.Uid, owner).
 			WithHint("give it to its owner with chown, or remove it"))

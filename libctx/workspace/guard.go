@@ -48,7 +48,7 @@ func newGuard(protected []string) (*guard, error) {
 // hit is the guarded directory that dir, a canonical path, is, contains or lies
 // in; "" if there is none.
 func (g *guard) hit(dir string) (string, error) {
-	if len(g.dirs) == 0 || fault.Off("guard.workspace") {
+	if len(g.dirs) == 0 || fault.Off("guard:workspace") {
 		return "", nil
 	}
 	// A mount may have come since; its id would be unknown.

@@ -75,7 +75,7 @@ func TestApprovalOfAnotherCall(t *testing.T) {
 		}
 		_ = q2
 		return done
-	}, "approval.call")
+	}, "approval:call")
 }
 
 // TestWithdrawn: a right that is taken away while a person is asked.
@@ -93,7 +93,7 @@ func TestWithdrawn(t *testing.T) {
 			t.Errorf("%s", world.JSON(f))
 		}
 		return done
-	}, "toolrun.stands")
+	}, "toolrun:stands")
 }
 
 // TestReplacedTool: another program is put in the place of the one that was
@@ -131,7 +131,7 @@ func TestReplacedTool(t *testing.T) {
 			os.Chmod(own, 0o755)
 		}
 		return done
-	}, "view.opened")
+	}, "view:opened")
 }
 
 // forged are frames that only a host writes, with a mark in each.

@@ -142,5 +142,5 @@ func TestEscapeSequences(t *testing.T) {
 			}
 		}
 		return done
-	}, "inert.text")
+	}, "inert:text")
 }

@@ -57,7 +57,7 @@ func TestControlSocketIdentity(t *testing.T) {
 			t.Errorf("%d refusals: %s", n, out)
 		}
 		return append(updated(out), look()...)
-	}, "capsock.identity")
+	}, "capsock:identity")
 }
 
 // TestControlSocketControls: from inside a run, for controls that grant something.
@@ -90,7 +90,7 @@ func TestControlSocketReplay(t *testing.T) {
 			t.Fatalf("not even once: %s", out)
 		}
 		return done[1:]
-	}, "capsock.replay")
+	}, "capsock:replay")
 }
 
 // TestControlSocketFromOutside: by the agent's own user, whose process is in no
@@ -122,7 +122,7 @@ func TestControlSocketFromOutside(t *testing.T) {
 		c.Until("done")
 		try("after the run")
 		return done
-	}, "capsock.descendant")
+	}, "capsock:descendant")
 }
 
 // sockets are the capability sockets of agent a.
@@ -156,7 +156,7 @@ func TestControlSocketOfASibling(t *testing.T) {
 			t.Errorf("%s", out)
 		}
 		return updated(out)
-	}, "capsock.identity")
+	}, "capsock:identity")
 }
 
 // TestControlSocketPassedOut: a connection that is made inside is passed to a
@@ -189,7 +189,7 @@ func TestControlSocketPassedOut(t *testing.T) {
 		answer := make([]byte, 4096)
 		n, _ := got.Read(answer)
 		return updated(string(answer[:n]))
-	}, "capsock.descendant")
+	}, "capsock:descendant")
 }
 
 // TestHooks: a call that a hook refuses, by every way to it, by an agent that does
@@ -218,5 +218,5 @@ func TestHooks(t *testing.T) {
 			t.Errorf("what the hook lets pass: %q", out)
 		}
 		return done
-	}, "calls.hooks")
+	}, "calls:hooks")
 }

@@ -79,7 +79,7 @@ func TestOwnControls(t *testing.T) {
 			}
 		}
 		return append(done, look()...)
-	}, "sandbox.tree")
+	}, "sandbox:tree")
 }
 
 // TestAnotherAgent: an agent reads and writes what belongs to another one of its
@@ -120,7 +120,7 @@ func TestOwnLedger(t *testing.T) {
 			done = append(done, "change the ledger")
 		}
 		return done
-	}, "sandbox.session")
+	}, "sandbox:session")
 }
 
 // TestProtectedWorkspace: an agent changes what the person's own tools execute
@@ -153,7 +153,7 @@ func TestProtectedWorkspace(t *testing.T) {
 			done = append(done, look()...)
 		}
 		return done
-	}, "sandbox.protect")
+	}, "sandbox:protect")
 }
 
 // repository makes one, as the world's user.
@@ -193,5 +193,5 @@ func TestWorkspaceInTree(t *testing.T) {
 			}
 		}
 		return append(done, look()...)
-	}, "guard.workspace")
+	}, "guard:workspace")
 }

@@ -20,13 +20,13 @@ func verb(words string, tries int) hostile.Attack {
 // TestNamespaces: new user namespaces, and all others.
 func TestNamespaces(t *testing.T) {
 	t.Parallel()
-	hostile.Refused(t, hostile.User, verb("namespaces", 50), "sandbox.namespaces+sandbox.filter")
+	hostile.Refused(t, hostile.User, verb("namespaces", 50), "sandbox:namespaces+sandbox:filter")
 }
 
 // TestMounts: mounts, and what is mounted made writable.
 func TestMounts(t *testing.T) {
 	t.Parallel()
-	hostile.Refused(t, hostile.User, verb("mounts", 30), "sandbox.namespaces+sandbox.filter")
+	hostile.Refused(t, hostile.User, verb("mounts", 30), "sandbox:namespaces+sandbox:filter")
 }
 
 // TestTyping: input pushed into a terminal (TIOCSTI).
@@ -38,7 +38,7 @@ func TestTyping(t *testing.T) {
 // TestKeys: a key that is kept where every process of the user finds it.
 func TestKeys(t *testing.T) {
 	t.Parallel()
-	hostile.Refused(t, hostile.User, verb("keys", 6), "sandbox.filter")
+	hostile.Refused(t, hostile.User, verb("keys", 6), "sandbox:filter")
 }
 
 // TestProcesses: /proc/PID/root, fd and mem, ptrace and signals, of every process
@@ -63,7 +63,7 @@ func TestProcesses(t *testing.T) {
 			done = append(done, "stop b")
 		}
 		return done
-	}, "sandbox.filter")
+	}, "sandbox:filter")
 }
 
 // harmless is what may be done to the first process of one's own sandbox: it has

@@ -34,7 +34,7 @@ func TestForkBomb(t *testing.T) {
 		f := c.Until("done")
 		w.AwaitGone("the processes of a bomb", w.Working)
 		return hostile.Did(hostile.Tried(t, hostile.Result(f).Str("content"), 1))
-	}, "sandbox.limits")
+	}, "sandbox:limits")
 }
 
 // TestFill: more memory behind the places that live there than they may have.
@@ -49,7 +49,7 @@ func TestFill(t *testing.T) {
 			lines = append(lines, fmt.Sprintf("%s fill %s/filled %d; rm -f %s/filled", hostile.Intruder, at, most+1, at))
 		}
 		return hostile.Did(hostile.Tried(t, hostile.ByTool(w, strings.Join(lines, "\n")), 8))
-	}, "sandbox.sizes")
+	}, "sandbox:sizes")
 }
 
 // TestLeftOpen: a program that is left behind and holds its tool's output.
@@ -100,7 +100,7 @@ func TestCrowd(t *testing.T) {
 			done = append(done, "end ctxd")
 		}
 		return done
-	}, "server.crowd")
+	}, "server:crowd")
 }
 
 // TestCrowdTakesAllDescriptors: so many connections that ctxd can open nothing more.
@@ -122,7 +122,7 @@ func TestCrowdTakesAllDescriptors(t *testing.T) {
 			done = append(done, "end a run: "+world.JSON(f))
 		}
 		return done
-	}, "server.room")
+	}, "server:room")
 }
 
 // crowd starts an intruder that holds connections until leave, or until the test

@@ -22,7 +22,7 @@ func TestAbstractSockets(t *testing.T) {
 		}
 		defer l.Close()
 		return verb("abstract "+name, 6)(t, w)
-	}, "sandbox.network,sandbox.confine")
+	}, "sandbox:network,sandbox:confine")
 }
 
 // TestLoopback: a service of the host on its loopback.
@@ -35,7 +35,7 @@ func TestLoopback(t *testing.T) {
 		}
 		defer l.Close()
 		return verb("loopback "+l.Addr().String(), 2)(t, w)
-	}, "sandbox.network")
+	}, "sandbox:network")
 }
 
 // TestAgentSocket: the sockets of agents and of models, from inside.
@@ -76,5 +76,5 @@ func TestEnvironment(t *testing.T) {
 			}
 		}
 		return done
-	}, "sandbox.environment")
+	}, "sandbox:environment")
 }

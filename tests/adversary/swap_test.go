@@ -77,7 +77,7 @@ func TestSwappedByAnAgent(t *testing.T) {
 			done = append(done, "make "+e.Name())
 		}
 		return done
-	}, "atomicfile.links")
+	}, "atomicfile:links")
 }
 
 // TestSwappedWorkspace: the workspace and a link into the tree change places while
@@ -116,7 +116,7 @@ func TestSwappedWorkspace(t *testing.T) {
 		in.Close()
 		exchange.Wait()
 		return done
-	}, "sandbox.identity")
+	}, "sandbox:identity")
 }
 
 // TestSwappedTool: a tool and one that must not be trusted, because others can
@@ -158,7 +158,7 @@ func TestSwappedTool(t *testing.T) {
 			t.Errorf("%d allowed, %d refused: there was no race", allowed, refused)
 		}
 		return done
-	}, "trust.files")
+	}, "trust:files")
 }
 
 // BenchmarkLinkSwap is how many rounds of the race a second has.

@@ -16,7 +16,7 @@ import (
 // switches are the names of all checks in the sources that can be switched off.
 func switches(t *testing.T) (names []string) {
 	t.Helper()
-	called := regexp.MustCompile(`fault\.Off\("([^"]+)"\)|^\t"(sandbox\.[a-z]+)":`)
+	called := regexp.MustCompile(`fault\.Off\("([^"]+)"\)|^\t"(sandbox:[a-z]+)":`)
 	for _, module := range []string{"ctx", "ctxd", "libctx"} {
 		err := filepath.WalkDir("../../"+module, func(path string, d os.DirEntry, err error) error {
 			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
@@ -72,7 +72,7 @@ func TestNoSwitches(t *testing.T) {
 		if bytes.Contains(plain, []byte(name)) {
 			t.Errorf("the plain build has %s", name)
 		}
-		if !bytes.Contains(faulty, []byte(name)) && name != "inert.text" {
+		if !bytes.Contains(faulty, []byte(name)) && name != "inert:text" {
 			t.Errorf("the build with faults has no %s", name)
 		}
 		if !regexp.MustCompile(`["+,]` + regexp.QuoteMeta(name) + `["+,]`).MatchString(tests) {

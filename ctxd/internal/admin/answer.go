@@ -45,7 +45,7 @@ func (s *Server) answer(ctx context.Context, r request) (adminwire.Reply, error)
 	if !ok || op.may == nil {
 		return adminwire.Reply{}, errdefs.New(errdefs.Unsupported, "operation %.80q is not offered", r.Op)
 	}
-	if err := op.may(s, r); err != nil && !fault.Off("admin.peer") {
+	if err := op.may(s, r); err != nil && !fault.Off("admin:peer") {
 		return adminwire.Reply{}, err
 	}
 	// What was begun is brought to its end, whatever happens to the client or to

@@ -52,7 +52,7 @@ func decide(q Question, decision string, e Event) string {
 
 // asks reports whether the answer is one to this question.
 func (q Question) asks(a *wire.Approve) bool {
-	return a != nil && (a.Run == q.Run && a.Call == q.Call || fault.Off("approval.call"))
+	return a != nil && (a.Run == q.Run && a.Call == q.Call || fault.Off("approval:call"))
 }
 
 // Slot holds the answer to one question, which is put into it once. It may be used

@@ -85,7 +85,7 @@ func (g gate) pass(ctx context.Context, b bearer) (*broker.Permit, *refusal, err
 	if g.pre != nil {
 		looked, err := g.pre(ctx, intent, digest)
 		waited = waited || looked
-		if err != nil && ctx.Err() == nil && !fault.Off("calls.hooks") {
+		if err != nil && ctx.Err() == nil && !fault.Off("calls:hooks") {
 			return nil, &refusal{admit.HookDenied, err.Error()}, nil
 		}
 	}

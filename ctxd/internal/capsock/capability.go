@@ -101,13 +101,13 @@ type caller struct {
 // admit finds the sandbox of the run that the caller is in. Called with mu held.
 // Everything else is refused, without a word about why to the caller.
 func (c *Capability) admit(who caller) (root, error) {
-	if who.peer.UID != c.keeper.cfg.Owner.UID && !fault.Off("capsock.owner") {
+	if who.peer.UID != c.keeper.cfg.Owner.UID && !fault.Off("capsock:owner") {
 		return root{}, errdefs.New(errdefs.Denied, "the process is of uid %d", who.peer.UID)
 	}
 	if c.over {
 		return root{}, errOver
 	}
-	if fault.Off("capsock.descendant") {
+	if fault.Off("capsock:descendant") {
 		return root{}, nil
 	}
 	at, err := procid.Descends(int(who.peer.PID), libctx.MaxAncestry, func(id procid.ID) bool {
@@ -151,7 +151,7 @@ func (c *Capability) do(who caller, q capwire.Request) error {
 	if err != nil {
 		return err
 	}
-	if (q.Agent != c.keeper.cfg.Agent || q.Session != c.session || q.Run != c.run) && !fault.Off("capsock.identity") {
+	if (q.Agent != c.keeper.cfg.Agent || q.Session != c.session || q.Run != c.run) && !fault.Off("capsock:identity") {
 		return errdefs.New(errdefs.Invalid, "agent, session and run are not those of this socket")
 	}
 	if q.Op == capwire.Ping {
@@ -182,7 +182,7 @@ func (c *Capability) do(who caller, q capwire.Request) error {
 // use uses up a request id, whatever comes of the request.
 func (c *Capability) use(id string) error {
 	switch {
-	case c.used[id] && !fault.Off("capsock.replay"):
+	case c.used[id] && !fault.Off("capsock:replay"):
 		return errdefs.New(errdefs.Already, "request id %s was used before", id)
 	case len(c.used) >= libctx.MaxCapRequests:
 		return errdefs.New(errdefs.NoSpace, "this run has made %d requests", len(c.used))

@@ -41,7 +41,7 @@ var Admin = []int{unix.CAP_SETUID, unix.CAP_SETGID, unix.CAP_CHOWN}
 // Call it before anything is started and before another identity is taken. In a
 // program with cgo the error is errdefs.Internal.
 func Drop(keep ...int) error {
-	if fault.Off("capabilities.drop") {
+	if fault.Off("capabilities:drop") {
 		return nil
 	}
 	if err := everywhere(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0); err != nil {

@@ -38,7 +38,7 @@ type answer struct {
 func startAll(starts <-chan start, confined chan<- confinement) {
 	runtime.LockOSThread() // and never unlocked
 	var c confinement
-	if !fault.Off("sandbox.confine") {
+	if !fault.Off("sandbox:confine") {
 		c.abstract, c.err = privilege.Confine()
 	}
 	confined <- c

@@ -14,9 +14,9 @@ import (
 
 // shown are the checks that a place inside is read-only.
 var shown = map[string]func(inside string) bool{
-	"sandbox.tree":    func(p string) bool { return p == paths.InRoot },
-	"sandbox.session": func(p string) bool { return p == sandbox.InSession },
-	"sandbox.protect": func(p string) bool { return p != paths.InWorkspace && paths.Below(p, paths.InWorkspace) },
+	"sandbox:tree":    func(p string) bool { return p == paths.InRoot },
+	"sandbox:session": func(p string) bool { return p == sandbox.InSession },
+	"sandbox:protect": func(p string) bool { return p != paths.InWorkspace && paths.Below(p, paths.InWorkspace) },
 }
 
 // writable reports whether a place that is to be read-only is not.
@@ -31,7 +31,7 @@ func writable(inside string) bool {
 
 // weakRequest is the request without the comparisons that are switched off.
 func weakRequest(r sandbox.Request) sandbox.Request {
-	if fault.Off("sandbox.identity") {
+	if fault.Off("sandbox:identity") {
 		r.Expect = nil
 	}
 	for i := range r.Expect {
@@ -46,10 +46,10 @@ var words = map[string]struct {
 	option string
 	more   int
 }{
-	"sandbox.namespaces": {"--disable-userns", 0},
-	"sandbox.network":    {"--unshare-net", 0},
-	"sandbox.filter":     {"--seccomp", 1},
-	"sandbox.sizes":      {"--size", 1},
+	"sandbox:namespaces": {"--disable-userns", 0},
+	"sandbox:network":    {"--unshare-net", 0},
+	"sandbox:filter":     {"--seccomp", 1},
+	"sandbox:sizes":      {"--size", 1},
 }
 
 // weakOptions is the command line without what is switched off.
@@ -74,7 +74,7 @@ func weakOptions(options []string) []string {
 // switched off.
 func weakCommand(command []string) []string {
 	for i, word := range command {
-		if strings.HasPrefix(word, "--processes=") && fault.Off("sandbox.limits") {
+		if strings.HasPrefix(word, "--processes=") && fault.Off("sandbox:limits") {
 			command[i] = "--processes=1000000"
 		}
 	}
@@ -84,7 +84,7 @@ func weakCommand(command []string) []string {
 // weakEnviron is the environment of bwrap, which is this process's own if it is
 // not kept from it.
 func weakEnviron() []string {
-	if fault.Off("sandbox.environment") {
+	if fault.Off("sandbox:environment") {
 		text, _ := os.ReadFile("/proc/self/environ")
 		return strings.Split(strings.TrimSuffix(string(text), "\x00"), "\x00")
 	}

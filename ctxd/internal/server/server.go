@@ -98,7 +98,7 @@ func (s *Server) round(ctx context.Context, conns *sync.WaitGroup) (reason why, 
 	}
 	enter := func(a accept, refuse bool) {
 		subject := authz.Of(a.peer, s.cfg.Owner)
-		if fault.Off("server.peer") {
+		if fault.Off("server:peer") {
 			subject = authz.Owner
 		}
 		if err := authz.OwnerOrRoot.Check(subject); err != nil {
@@ -107,7 +107,7 @@ func (s *Server) round(ctx context.Context, conns *sync.WaitGroup) (reason why, 
 			return
 		}
 		n := s.open.Add(1)
-		if fault.Off("server.crowd") {
+		if fault.Off("server:crowd") {
 			n = 0
 		}
 		conns.Go(func() {
@@ -168,7 +168,7 @@ func (s *Server) accept(to chan<- accept) {
 	defer close(to)
 	for told := false; ; {
 		c, peer, err := s.cfg.Listener.Accept()
-		if noRoom(err) && !fault.Off("server.room") {
+		if noRoom(err) && !fault.Off("server:room") {
 			if !told {
 				s.cfg.Log.Warn("accept", "why", err.Error())
 			}

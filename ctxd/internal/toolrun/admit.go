@@ -132,7 +132,7 @@ func (a *Admitted) Intent() effect.Intent {
 // would still be let pass, or be left to a person as it was. The tool that runs is
 // the one that was opened, whatever has its name now.
 func (a *Admitted) Stands() bool {
-	if fault.Off("toolrun.stands") {
+	if fault.Off("toolrun:stands") {
 		return true
 	}
 	j, err := a.runner.judge(a.call)

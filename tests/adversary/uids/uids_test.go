@@ -91,7 +91,7 @@ func TestStrangersSocket(t *testing.T) {
 			}
 		}
 		return done
-	}, "server.peer")
+	}, "server:peer")
 }
 
 // TestAdminSocket: another user asks for changes of agents that are not theirs.
@@ -116,7 +116,7 @@ func TestAdminSocket(t *testing.T) {
 			}
 		}
 		return done
-	}, "admin.peer")
+	}, "admin:peer")
 }
 
 // TestStrangersCrowd: another user holds as many connections as they can.
@@ -248,7 +248,7 @@ func TestForeignControls(t *testing.T) {
 			os.Chmod(filepath.Dir(policy), 0o755)
 		}
 		return done
-	}, "trust.files")
+	}, "trust:files")
 }
 
 // TestForeignTool: a tool, or a hook, that another user could have written.
@@ -272,7 +272,7 @@ func TestForeignTool(t *testing.T) {
 			}
 		}
 		return done
-	}, "trust.files")
+	}, "trust:files")
 }
 
 // TestSetUserID: programs with the bits of other users, in the workspace.
@@ -335,7 +335,7 @@ func TestPlantedRuntimeDirectory(t *testing.T) {
 			os.RemoveAll(place)
 		}
 		return done
-	}, "rundir.owner")
+	}, "rundir:owner")
 }
 
 func first(errs ...error) error {
@@ -365,7 +365,7 @@ func TestControlSocketOfAnother(t *testing.T) {
 			}
 		}
 		return done
-	}, "capsock.owner+capsock.descendant")
+	}, "capsock:owner+capsock:descendant")
 }
 
 // during begins a run of alice's agent that goes on until end.
@@ -422,7 +422,7 @@ func TestControlSocketPIDReuse(t *testing.T) {
 		up.Close()
 		c.Until("done")
 		return done
-	}, "capsock.descendant")
+	}, "capsock:descendant")
 }
 
 // asProcess runs the intruder in a process that has a number which was another's,
@@ -538,5 +538,5 @@ func TestPlantedLink(t *testing.T) {
 			}
 		}
 		return done
-	}, "atomicfile.links+asuser.rights+capabilities.drop")
+	}, "atomicfile:links+asuser:rights+capabilities:drop")
 }
