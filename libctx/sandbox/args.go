@@ -76,7 +76,7 @@ func Options(s Spec, h Host, fd FDs) []string {
 	a.memory(s.Identity.UID == 0)
 	a.tree(s)
 	for _, m := range s.Mounts {
-		a.bind(m.ReadOnly || protected(s, m.Source), m.Source, m.Target)
+		a.bind(m.ReadOnly || ofProtected(s, m.Source), m.Source, m.Target)
 	}
 	a.workspace(s)
 	// bwrap leaves these writable, up to half of the machine's memory each.
@@ -228,8 +228,8 @@ func readOnly(s Spec) []Bind {
 	return all
 }
 
-// protected reports whether a host path is part of a protected object.
-func protected(s Spec, host string) bool {
+// ofProtected reports whether a host path is part of a protected object.
+func ofProtected(s Spec, host string) bool {
 	return slices.ContainsFunc(s.Workspace.ReadOnly, func(b Bind) bool { return paths.Below(host, b.Source) })
 }
 
