@@ -50,6 +50,7 @@ demo: setup build ## an agent answers about a small project, in a temporary tree
 	@scripts/demo
 
 test: setup-tests build lint alone ## every check and every test
+	cd packaging && GOWORK=off go test ./...
 	go test -count=1 -timeout 15m $(TESTED) # no cache: it does not see the programs that tests start
 
 lint: ## formatting and vet

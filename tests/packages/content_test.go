@@ -56,6 +56,9 @@ func TestContent(t *testing.T) {
 			for _, line := range listing(t, name, kind) {
 				mode, rest, _ := strings.Cut(line, " ")
 				by, path, _ := strings.Cut(rest, " ")
+				if strings.HasPrefix(mode, "d") && (mode != "drwxr-xr-x" || by != "root/root") {
+					t.Errorf("%s, %s: %s is %s of %s", name, kind, path, mode, by)
+				}
 				if path == "" || strings.HasPrefix(mode, "d") {
 					continue
 				}

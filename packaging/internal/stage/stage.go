@@ -113,9 +113,12 @@ func Gzip(text []byte) []byte {
 	return b.Bytes()
 }
 
-// date gives everything one time.
+// date gives everything one time, and folders their mode whatever the umask.
 func (s *stage) date(when time.Time) error {
-	return filepath.WalkDir(s.into, func(path string, _ fs.DirEntry, err error) error {
+	return filepath.WalkDir(s.into, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() {
+			err = os.Chmod(path, 0o755)
+		}
 		if err != nil {
 			return err
 		}
