@@ -26,12 +26,18 @@ var wanted = map[string][]string{
 	"cortexfs":         {},
 }
 
+// The version, which is one between releases, as package managers have it.
+const (
+	tilde  = "0.2.0~g0123456789ab.dirty"
+	joined = "0.2.0g0123456789ab.dirty"
+)
+
 // kinds say how the files of a package are listed, one "MODE OWNER PATH" a line,
 // and what its file is called.
 var kinds = map[string]struct{ file, list string }{
-	"deb":  {"%s_" + version + "-1_*.deb", `dpkg-deb -c "$1" | awk '{sub(/^\./, "", $6); print $1, $2, $6}'`},
-	"rpm":  {"%s-" + version + "-1.*.rpm", `rpm -qp --nosignature --qf '[%{FILEMODES:perms} %{FILEUSERNAME}/%{FILEGROUPNAME} %{FILENAMES}\n]' "$1"`},
-	"arch": {"%s-" + version + "-1-*.pkg.tar.zst", `zstd -dc "$1" | tar -tv --numeric-owner | awk '{sub(/^0\/0$/, "root/root", $2); print $1, $2, "/" $6}'`},
+	"deb":  {"%s_" + tilde + "-1_*.deb", `dpkg-deb -c "$1" | awk '{sub(/^\./, "", $6); print $1, $2, $6}'`},
+	"rpm":  {"%s-" + tilde + "-1.*.rpm", `rpm -qp --nosignature --qf '[%{FILEMODES:perms} %{FILEUSERNAME}/%{FILEGROUPNAME} %{FILENAMES}\n]' "$1"`},
+	"arch": {"%s-" + joined + "-1-*.pkg.tar.zst", `zstd -dc "$1" | tar -tv --numeric-owner | awk '{sub(/^0\/0$/, "root/root", $2); print $1, $2, "/" $6}'`},
 }
 
 // listing is what is in a package.
@@ -97,21 +103,26 @@ func TestWhatPackagesSay(t *testing.T) {
 		}
 		return found[0]
 	}
-	for pattern, wants := range map[string][]string{
-		"cortexfs-ctxd_*.deb": {"Version: " + version + "-1\n", "bubblewrap (>= 0.5), cortexfs-ctx (= " + version + "-1), cortexfs-tsh (= " + version + "-1)"},
-		"cortexfs_*.deb":      {"Architecture: all\n", "cortexfs-ctxterm (= " + version + "-1)"},
+	for _, c := range []struct {
+		show  []string
+		wants []string
+	}{
+		{[]string{"dpkg-deb", "-f", glob("cortexfs-ctxd_*.deb")}, []string{
+			"Version: " + tilde + "-1\n", "bubblewrap (>= 0.5), cortexfs-ctx (= " + tilde + "-1), cortexfs-tsh (= " + tilde + "-1)",
+		}},
+		{[]string{"dpkg-deb", "-f", glob("cortexfs_*.deb")}, []string{"Architecture: all\n", "cortexfs-ctxterm (= " + tilde + "-1)"}},
+		{[]string{"rpm", "-qp", "--nosignature", "--requires", "--provides", "--scripts", glob("cortexfs-ctxd-*.rpm")}, []string{
+			"cortexfs-tsh = " + tilde + "-1", "cortexfs-ctxd = " + tilde + "-1", "postinstall scriptlet", "systemd-sysusers",
+		}},
+		{[]string{"sh", "-c", `zstd -dc "$1" | tar -xO .PKGINFO .INSTALL`, "sh", glob("cortexfs-ctxd-*.zst")}, []string{
+			"pkgver = " + joined + "-1\n", "depend = cortexfs-tsh=" + joined + "-1\n", "post_upgrade()", "pre_remove()",
+		}},
 	} {
-		got := output(t, "dpkg-deb", "-f", glob(pattern))
-		for _, want := range wants {
+		got := output(t, c.show...)
+		for _, want := range c.wants {
 			if !strings.Contains(got, want) {
-				t.Errorf("%s does not say %q:\n%s", pattern, want, got)
+				t.Errorf("%q does not say %q:\n%s", c.show, want, got)
 			}
-		}
-	}
-	got := output(t, "rpm", "-qp", "--nosignature", "--requires", "--scripts", glob("cortexfs-ctxd-*.rpm"))
-	for _, want := range []string{"cortexfs-tsh = " + version + "-1", "postinstall scriptlet", "systemd-sysusers"} {
-		if !strings.Contains(got, want) {
-			t.Errorf("rpm does not say %q:\n%s", want, got)
 		}
 	}
 }

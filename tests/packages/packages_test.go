@@ -15,7 +15,7 @@ import (
 
 const (
 	root    = "../.."
-	version = "0.1.0"
+	version = "0.2.0-g0123456789ab-dirty"
 	day     = "2025-12-01"
 )
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"cortexfs.org/libctx"
 	"cortexfs.org/libctx/asuser"
@@ -166,4 +167,31 @@ func (r *Race) Harm() (harm []string) {
 		harm = append(harm, "it holds "+got)
 	}
 	return harm
+}
+
+// Run races for the directory of one session and for that of all of them, so many
+// rounds each, half of them with a new session, and fails the test if anything came
+// out where a link led.
+func (r *Race) Run(rounds int) {
+	r.t.Helper()
+	for _, rel := range []string{"session/s", "session"} {
+		r.Done = 0
+		stop := r.Attack(rel)
+		i := 0
+		for began := time.Now(); i < rounds || r.Done == 0 && time.Since(began) < world.Patience; i++ {
+			name := libctx.Session("s")
+			if i%2 == 1 {
+				name = libctx.Session(fmt.Sprint("s", i))
+			}
+			r.Round(name)
+		}
+		swaps := stop()
+		r.t.Logf("%s: %d rounds, %d came through, %d swaps", rel, i, r.Done, swaps)
+		if r.Done == 0 || r.Done == i || swaps == 0 {
+			r.t.Error("there was no race")
+		}
+	}
+	if harm := r.Harm(); len(harm) > 0 {
+		r.t.Error(harm)
+	}
 }
