@@ -69,6 +69,8 @@ func Make(description, format, into string, r Release) (string, error) {
 	info.Homepage = "https://cortexfs.org"
 	info.License = "Apache-2.0"
 	info.Section, info.Priority = "admin", "optional"
+	info.ArchLinux.Packager = info.Maintainer
+	suit(info, format)
 	info.RPM.BuildHost = "cortexfs.org" // and not the name of this machine
 	info.RPM.Group = "Applications/System"
 	info.RPM.Compression = "zstd"
@@ -88,4 +90,17 @@ func Make(description, format, into string, r Release) (string, error) {
 		return "", fmt.Errorf("%s: %w", name, err)
 	}
 	return name, f.Close()
+}
+
+// suit says what a package is as its format has it: the description is Debian's,
+// one line, then paragraphs with a dot between them.
+func suit(info *nfpm.Info, format string) {
+	line, rest, _ := strings.Cut(info.Description, "\n")
+	switch format {
+	case "rpm": // which has the line as its summary
+		info.Description = strings.ReplaceAll(rest, "\n.\n", "\n\n")
+	case "archlinux":
+		info.Description = line
+		info.Version, info.Prerelease = info.Version+info.Prerelease, "" // else one of two places has it
+	}
 }
