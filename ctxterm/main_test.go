@@ -58,7 +58,7 @@ func TestCommandLine(t *testing.T) {
 		"not executable":      {[]string{"--", "/etc/passwd"}, "", "ctxterm: /etc/passwd: permission denied\n", 126},
 		"no program":          {nil, "", "ctxterm: no PROGRAM\nhint: ctxterm -- PROGRAM ARGS…\n", 2},
 		"a bad size":          {[]string{"--size", "80", "--", "true"}, "", "ctxterm: size \"80\" is not COLSxROWS, each 1 to 1000\n", 2},
-		"an unknown flag":     {[]string{"--tall", "--", "true"}, "", "ctxterm: flag provided but not defined: -tall\n", 2},
+		"an unknown flag":     {[]string{"--tall", "--", "true"}, "", "ctxterm: unknown flag --tall\nhint: ctxterm --help lists the flags; a PROGRAM with flags stands behind --\n", 2},
 		"its version":         {[]string{"--version"}, "ctxterm version " + libctx.Build() + "\n", "", 0},
 	} {
 		t.Run(name, func(t *testing.T) {

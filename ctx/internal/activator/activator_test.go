@@ -38,7 +38,7 @@ func daemon(fake, root string) int {
 		return 1
 	case "hang":
 		os.WriteFile(filepath.Join(root, "pid"), fmt.Append(nil, os.Getpid()), 0o600)
-		select {}
+		unix.Poll(nil, -1) // until it is killed
 	}
 	lock, err := os.OpenFile(l.ServeLock(), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil || unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
