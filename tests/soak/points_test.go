@@ -111,6 +111,12 @@ func dieAt(t *testing.T, a *arena, c *client, agent, point string) {
 		work.Go(func() { mine.deliver(m, never, plain) })
 	}
 	work.Wait()
+	for range 20 { // a sandbox for the next call is there in time or not
+		if dead() {
+			break
+		}
+		c.deliver(one("new", "tsh"), never, plain)
+	}
 	if !dead() {
 		d.stop(syscall.SIGTERM) // some steps come only at the end
 		if !dead() {

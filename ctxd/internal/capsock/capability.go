@@ -166,7 +166,6 @@ func (c *Capability) do(who caller, q capwire.Request) error {
 	if err := tree.SetPrompt(c.keeper.cfg.Layout, c.keeper.cfg.Agent, q.Control, *q.Content); err != nil {
 		return err
 	}
-	fault.Point("capsock.updated")
 	done := &wire.PromptChanged{
 		Head: wire.Head{Type: "prompt_changed"}, Control: q.Control, Size: len(*q.Content),
 		Digest: fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(*q.Content))), RequestID: q.ID,
